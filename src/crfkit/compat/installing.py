@@ -14,7 +14,6 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Any
 
 from crfkit.warn import warn_caller
 
@@ -25,7 +24,7 @@ class _Finder(MetaPathFinder, Loader):
     """Give out crfkit's modules under the other names, when they are imported and not before."""
 
     def __init__(self) -> None:
-        self._specs: dict[str, Any] = {}
+        self._specs: dict[str, ModuleSpec | None] = {}
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None

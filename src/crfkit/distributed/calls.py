@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from crfkit._types import Floats
+from crfkit._types import Array, Floats
 from crfkit.extras import load
 
 # What a call raises if the worker has gone: connections, shards that are not where they were, no answer in time.
@@ -33,7 +34,7 @@ class Request:
     warm: int = 0  # the version of the weights to start inference from; 0 for none
     tolerance: float | None = None  # of losses with the capability "precision"
     single: bool = False  # whether vectors travel as 32-bit numbers
-    ids: Any = None  # of sequences or graphs of the whole training set; None for all
+    ids: ArrayLike | None = None  # of sequences or graphs of the whole training set; None for all
     options: tuple[Any, ...] = ()
 
 
@@ -48,7 +49,7 @@ async def ask(rpc: Callable[[str], Any], place: Place, method: str, *args: Any) 
     raise reply["exception"]
 
 
-def narrowed(vector: Floats | None, single: bool) -> Any:
+def narrowed(vector: Floats | None, single: bool) -> Array | None:
     """Return a vector as it travels."""
     return vector if vector is None or not single else vector.astype(np.float32)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +19,9 @@ from crfkit.distributed.loss import ShardedEvaluation, ShardedLoss
 from crfkit.errors import ParameterError
 from crfkit.names import check_name
 from crfkit.protocols import BlockNorm, Capability, Evaluation, GrowingLoss
+
+if TYPE_CHECKING:
+    from crfkit.distributed.shards import Shards
 
 KINDS = ("state", "pair")  # of attributes
 
@@ -42,7 +45,7 @@ class ShardedCandidates(GrowingLoss):
         self.active_ids = np.unique(np.asarray(active, dtype=np.int64))
 
     @property
-    def shards(self) -> Any:
+    def shards(self) -> Shards:
         return self.whole.shards
 
     # --- what is on
@@ -126,7 +129,7 @@ class ShardedCandidates(GrowingLoss):
         order = np.lexsort((ids, -norms[ids]))
         return ids[order], norms[ids][order]
 
-    def carry(self, evaluation: Any, place: Any) -> CandidateSum:
+    def carry(self, evaluation: Any, place: Ints) -> CandidateSum:
         return CandidateSum(self, evaluation.whole.w[self.full_places], evaluation.whole)
 
     def in_full(self, w: Floats) -> Floats:

@@ -60,7 +60,7 @@ class Cluster:
     4
     """
 
-    address: Any
+    address: object
     shards: int | None = None
     transport: str = "double"
     timeout: float = 600.0
@@ -83,13 +83,13 @@ class Cluster:
             raise ParameterError(f"timeout must be a positive number of seconds, not {self.timeout!r}")
 
     @classmethod
-    def of(cls, given: Any) -> Cluster:
+    def of(cls, given: object) -> Cluster:
         """Return what an estimator was given as a Cluster."""
         return given if isinstance(given, Cluster) else cls(given)
 
 
 @contextmanager
-def connect(cluster: Any) -> Iterator[Any]:
+def connect(cluster: object) -> Iterator[Client]:
     """Yield a ``distributed.Client`` of a cluster that has at least one worker with this version of crfkit.
 
     What was started or opened here is closed at the end; a client or a cluster object that was given stays open.
@@ -107,7 +107,7 @@ def connect(cluster: Any) -> Iterator[Any]:
         yield client
 
 
-def _opened(distributed: Any, address: Any, wait: float, opened: ExitStack) -> Any:
+def _opened(distributed: Any, address: object, wait: float, opened: ExitStack) -> Client:
     """Return a client; what is opened for it is entered in the stack."""
     if isinstance(address, distributed.Client):
         return address
@@ -149,7 +149,7 @@ def _scheduler(address: str) -> str:
 
 
 @contextmanager
-def _local(distributed: Any, n: int) -> Iterator[Any]:
+def _local(distributed: Any, n: int) -> Iterator[Client]:
     """Yield a cluster of n processes on this machine, which share its cores and trust only each other.
 
     All ports are on the loopback interface, and connections need a certificate that only these processes have.

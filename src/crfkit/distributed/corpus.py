@@ -36,7 +36,7 @@ from crfkit.errors import ClusterError, CrfkitError, DataError, ParameterError
 from crfkit.protocols import Loss
 
 if TYPE_CHECKING:
-    from distributed import Client
+    from distributed import Client, Future
 
 WATCH, PAUSE = 5.0, 0.01  # seconds between looks whether there are workers, and whether a task is done
 
@@ -48,7 +48,7 @@ class SourceParts:
     parts: ChainParts
     inputs: Inputs
     numbering: Numbering
-    class_weight: Any
+    class_weight: object
 
 
 def source_part(own: Any, shared: SourceParts, n_threads: int) -> tuple[Loss, Ints]:
@@ -68,7 +68,7 @@ def encode(client: Client, cluster: Cluster, training: ChainTraining, sources: S
         inputs.template.warn_of_clashes()
     workers = list(client.nthreads())
 
-    def submit(function: Callable[..., Any], *args: Any, near: int | None = None) -> Any:
+    def submit(function: Callable[..., object], *args: object, near: int | None = None) -> Future:
         where = {} if near is None else {"workers": [workers[near % len(workers)]], "allow_other_workers": True}
         return client.submit(function, *args, pure=False, **where)
 
@@ -124,7 +124,7 @@ def _both(first: ChainField, second: ChainField) -> ChainField:
     return united([first, second])
 
 
-def _tree(submit: Callable[..., Any], join: Callable[[Any, Any], Any], futures: list[Any]) -> Any:
+def _tree(submit: Callable[..., Future], join: Callable[[Any, Any], object], futures: list[Future]) -> Future:
     """Return the future of all joined, neighbours first."""
     while len(futures) > 1:
         futures = [
@@ -134,7 +134,7 @@ def _tree(submit: Callable[..., Any], join: Callable[[Any, Any], Any], futures: 
     return futures[0]
 
 
-def _result(client: Client, future: Any, timeout: float) -> Any:
+def _result(client: Client, future: Future, timeout: float) -> Any:
     """Return the result of a task; errors of crfkit as they are, others as a ClusterError.
 
     A task may take as long as it needs while there are workers.

@@ -55,7 +55,7 @@ class FrameOptions:
         names, tokens = frame_rows(frame, columns, attributes)
         return Rows(names, tokens, None if self.position is None else frame[self.position].to_list())
 
-    def tagged(self, frame: Frame, labels: Sequence[Label], chances: Sequence[float] | None, dtype: object) -> Any:
+    def tagged(self, frame: Frame, labels: Sequence[Label], chances: Sequence[float] | None, dtype: object) -> Frame:
         """Return the frame with the new columns."""
         new = {self.label: as_column(frame, self.label, labels).astype(dtype)}
         if chances is not None:
@@ -98,7 +98,7 @@ class Rows:
             raise DataError(f"the column of positions cannot be sorted: {error}") from None
 
 
-def names_of(frame: Frame, sequence: str) -> list[Any]:
+def names_of(frame: Frame, sequence: str) -> list[Label]:
     """Return the sentence of each row."""
     return list(with_index(frame, sequence)[sequence].to_list())
 
@@ -121,7 +121,9 @@ def last_run(names: Sequence[Label]) -> int:
     return next((k for k, name in enumerate(reversed(names)) if name != names[-1]), len(names))
 
 
-def tag_rows(model: ChainModel, rows: Rows, batch_size: int, probability: bool) -> tuple[list[Any], list[float] | None]:
+def tag_rows(
+    model: ChainModel, rows: Rows, batch_size: int, probability: bool
+) -> tuple[list[Label], list[float] | None]:
     """Return the label of each row and, if asked for, its marginal probability."""
     ids = np.zeros(len(rows), dtype=np.int64)
     chances = np.zeros(len(rows)) if probability else None
@@ -143,7 +145,7 @@ def batches(values: Sequence[object], size: int) -> Iterator[Sequence[Any]]:
         yield values[begin : begin + size]
 
 
-def with_index(frame: Frame, sequence: str | None) -> Any:
+def with_index(frame: Frame, sequence: str | None) -> Frame:
     """Return a frame that has the sentences in a column, if they are in its index."""
     if sequence is None or sequence in list(frame.columns) or frame.index.name != sequence:
         return frame

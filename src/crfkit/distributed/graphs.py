@@ -21,6 +21,8 @@ from crfkit.protocols import Capability, Loss
 if TYPE_CHECKING:
     from distributed import Client
 
+    from crfkit.graph.inference.marginals import Engine
+
 
 @dataclass(frozen=True, eq=False)
 class GraphParts:
@@ -28,7 +30,7 @@ class GraphParts:
 
     kind: type
     field: GraphField
-    engine: Any = None
+    engine: Engine | None = None
     start_tolerance: float | None = None
 
 
@@ -36,7 +38,7 @@ def graph_part(data: GraphData, parts: GraphParts, n_threads: int) -> tuple[Loss
     """Return the loss of a shard's graphs."""
     if parts.engine is None:
         return parts.kind(data, parts.field, n_threads), None
-    engine: Any = parts.engine
+    engine: Engine | None = parts.engine
     if is_dataclass(engine) and any(item.name == "n_threads" for item in fields(engine)):
         engine = replace(parts.engine, n_threads=n_threads)
     return parts.kind(data, parts.field, engine, start_tolerance=parts.start_tolerance), None

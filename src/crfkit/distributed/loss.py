@@ -7,9 +7,8 @@ with w_k the weights that shard k has, and the sum in the order of the tree of s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +20,10 @@ from crfkit.distributed.shards import Shards
 from crfkit.errors import CapabilityError
 from crfkit.protocols import Capability, Evaluation, Saved
 from crfkit.protocols.field_loss import FieldLoss, LazyEvaluation
+
+if TYPE_CHECKING:
+    from crfkit.chain.fields.field import ChainField
+    from crfkit.graph.fields.field import GraphField
 
 # of the loss of a shard, what its sum has as well
 SUMS = frozenset(
@@ -59,7 +62,7 @@ class ShardedLoss(FieldLoss):
     rounding: float
     trusted: float
 
-    def __init__(self, shards: Shards, field: Any, transport: str = "double") -> None:
+    def __init__(self, shards: Shards, field: ChainField | GraphField, transport: str = "double") -> None:
         self.shards = shards
         self.field = field
         self._transport = transport
@@ -117,7 +120,7 @@ class ShardedLoss(FieldLoss):
         """The time of an epoch in evaluations. All shards run theirs at the same time."""
         return self._epoch_cost
 
-    def request(self, what: str, version: int = 0, warm: int = 0, ids: Any = None) -> Request:
+    def request(self, what: str, version: int = 0, warm: int = 0, ids: ArrayLike | None = None) -> Request:
         """Return a request of evaluations in the precision that the loss has now."""
         precise = Capability.PRECISION in self.capabilities
         single = self._transport == "single" and precise and self.tolerance >= SINGLE
@@ -149,7 +152,9 @@ class ShardedSubset(FieldLoss):
 class ShardedEvaluation(LazyEvaluation):
     """The sum at w; the shards keep what Hessian products and warm starts need, under a version of the weights."""
 
-    def __init__(self, loss: ShardedLoss, w: Floats, warm: ShardedEvaluation | None, ids: Any = None) -> None:
+    def __init__(
+        self, loss: ShardedLoss, w: Floats, warm: ShardedEvaluation | None, ids: ArrayLike | None = None
+    ) -> None:
         super().__init__(loss, w)
         self._ids = ids
         self.version: int = 0
@@ -205,7 +210,7 @@ class MixedEpochs:
     def average(self) -> Floats:
         raise CapabilityError("a loss on a cluster has no averaged weights; use the solver 'sgd' or 'lbfgs'")
 
-    def save(self) -> Mapping[str, Any]:
+    def save(self) -> Saved:
         return {"w": self.weights(), "theta": self.weights()}
 
     def restore(self, saved: Saved) -> None:

@@ -19,6 +19,10 @@ from crfkit.training.placement import Placement
 if TYPE_CHECKING:
     from distributed import Client
 
+    from crfkit.chain.data import SequenceData
+    from crfkit.chain.fields.field import ChainField
+    from crfkit.solvers.parts.loop import Callback
+
 
 class ClusterPlacement(Placement):
     """Places losses and tasks on a cluster; data that this process has are sent to the workers."""
@@ -35,10 +39,12 @@ class ClusterPlacement(Placement):
         return ClusterTasks(self._client, self._options)
 
     @property
-    def callbacks(self) -> Sequence[Any]:
+    def callbacks(self) -> Sequence[Callback]:
         return (TrafficColumns(),)
 
-    def chain_loss(self, options: ChainOptions, data: Any, field: Any, *, candidates: bool, screen: Any) -> Loss:
+    def chain_loss(
+        self, options: ChainOptions, data: SequenceData, field: ChainField, *, candidates: bool, screen: Any
+    ) -> Loss:
         loss = sharded_chain(self._client, self._options, options, data, field)
         self._made.append(loss)
         return selecting(loss, options.make_solver())
@@ -54,7 +60,7 @@ class ClusterPlacement(Placement):
 
 
 @contextmanager
-def cluster_placement(cluster: Any) -> Iterator[ClusterPlacement]:
+def cluster_placement(cluster: object) -> Iterator[ClusterPlacement]:
     """Yield the placement on a cluster, which is whatever :func:`crfkit.distributed.connect` takes."""
     options = Cluster.of(cluster)
     with connect(options) as client:

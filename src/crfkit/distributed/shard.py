@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from crfkit._threads import using_threads
 from crfkit._types import Floats, Ints
@@ -49,7 +50,7 @@ class Shard:
     `number` is its place among all shards; `begin` and `end` say which sequences or graphs it has.
     """
 
-    def __init__(self, number: int, begin: int, end: int, make: Maker, *args: Any) -> None:
+    def __init__(self, number: int, begin: int, end: int, make: Maker, *args: object) -> None:
         self.number = number
         self._begin, self._end = begin, end
         self._n_threads = int(_worker().state.nthreads)
@@ -61,7 +62,7 @@ class Shard:
         self._below: list[tuple[Place, Part]] = []
         self._evaluations: dict[int, Evaluation] = {}  # by version
         self._fallen = False  # single precision could not hold the weights
-        self._online: dict[Any, Any] = {}  # by what they are: plain or not, and how precise
+        self._online: dict[tuple[bool, float | None], Any] = {}  # by what they are: plain or not, and how precise
 
     # --- the tree
 
@@ -100,7 +101,7 @@ class Shard:
 
     # --- what is asked of it
 
-    async def compute(self, request: Request, w: Any, v: Any) -> Answer:
+    async def compute(self, request: Request, w: object, v: object) -> Answer:
         """Return the sum of what this shard and those below it compute; w and v are vectors of the union, or None."""
         w, v = widened(w), widened(v)
         loop, rpc = asyncio.get_running_loop(), _worker().rpc
@@ -138,10 +139,10 @@ class Shard:
         none = request.ids is not None and len(self._own_ids(request.ids)[1]) == 0
         return Answer(vector=np.zeros(self._loss.size)) if none else Answer(missing=True)
 
-    def _lipschitz(self, request: Request, *_: Any) -> Answer:
+    def _lipschitz(self, request: Request, *_: object) -> Answer:
         return Answer(self._loss.lipschitz())
 
-    def _holds(self, request: Request, *_: Any) -> Answer:
+    def _holds(self, request: Request, *_: object) -> Answer:
         """The number of sequences of this shard, for each of its weights."""
         return Answer(vector=np.full(self._loss.size, float(self._end - self._begin)))
 
@@ -188,7 +189,7 @@ class Shard:
         known = self._evaluations.get(request.version)
         return self._at(request, w) if known is None and w is not None else known
 
-    def _own_ids(self, ids: Any) -> tuple[Ints, Ints]:
+    def _own_ids(self, ids: ArrayLike | None) -> tuple[Ints, Ints]:
         """Return which of these ids are of this shard, and their numbers in it."""
         order = np.asarray(ids, dtype=np.int64)
         own = np.flatnonzero((order >= self._begin) & (order < self._end))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from crfkit._types import Floats, Ints
+from crfkit._types import Floats, Ints, Samples
 from crfkit.distributed.branches import Answer, Part, branches_of, summed
 from crfkit.distributed.calls import LOST, Place, Request, ask
 from crfkit.distributed.cluster import Cluster, short
@@ -28,7 +28,7 @@ from crfkit.extras import load
 from crfkit.wording import counted
 
 if TYPE_CHECKING:
-    from distributed import Client
+    from distributed import Client, Future
 
 TIMED_OUT = (TimeoutError, asyncio.TimeoutError)
 CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
@@ -47,11 +47,11 @@ class Recipe:
     """How a shard is made: `make(own, shared, n_threads)` on the worker."""
 
     make: Maker
-    own: Any  # arrays, names of files, or a Delayed of Dask
+    own: Samples  # arrays, names of files, or a Delayed of Dask
     begin: int  # the shard has the sequences or graphs begin … end − 1
     end: int
     name: str  # for messages
-    ready: Any = None  # a future of what stands for `own` when the shard is first made
+    ready: Future | None = None  # a future of what stands for `own` when the shard is first made
 
 
 @dataclass
@@ -84,7 +84,7 @@ class LostError(Exception):
 class Shards:
     """The shards of a training set on the workers of a cluster. `size` is the number of weights of the whole."""
 
-    def __init__(self, client: Client, recipes: Sequence[Recipe], shared: Any, size: int, options: Cluster) -> None:
+    def __init__(self, client: Client, recipes: Sequence[Recipe], shared: object, size: int, options: Cluster) -> None:
         self.recipes = tuple(recipes)
         self.size = size
         self.traffic = Traffic()
@@ -93,7 +93,7 @@ class Shards:
         self._options = options
         self._name = f"crfkit-shard-{uuid.uuid4().hex[:8]}"
         self._made = 0
-        self._futures: dict[int, Any] = {}
+        self._futures: dict[int, Future] = {}
         self._places: dict[int, Place] = {}
         self._top: list[tuple[Place, Part]] = []
         self._failures = 0
@@ -273,7 +273,7 @@ class Shards:
         if missing:
             raise LostError(f"the worker of shard {missing[0]} has gone")
 
-    def _register(self, made: dict[int, Any]) -> None:
+    def _register(self, made: dict[int, Future]) -> None:
         """Remember where shards live that are finished."""
         keys = {future.key: number for number, future in made.items() if future.status == "finished"}
         where = self._sync(lambda: self._client.scheduler.who_has(keys=list(keys))) if keys else {}
@@ -283,7 +283,7 @@ class Shards:
                 self._futures[number] = made[number]
                 self._places[number] = Place(next(iter(addresses)), key)
 
-    def _sent(self, recipe: Recipe, worker: str) -> Any:
+    def _sent(self, recipe: Recipe, worker: str) -> Future:
         """Return a shard's own argument in a form that does not travel by way of the scheduler if it is large."""
         if recipe.ready is not None and recipe.ready.status in ("pending", "finished"):
             return recipe.ready
@@ -291,7 +291,7 @@ class Shards:
             return self._client.compute(recipe.own)
         return recipe.own if getattr(recipe.own, "small", False) else self._scattered(recipe.own, [worker])
 
-    def _scattered(self, value: Any, workers: list[str]) -> Any:
+    def _scattered(self, value: object, workers: list[str]) -> Future:
         """Send a value to workers; Dask's own limit does not hold for workers that are stopped."""
         send = partial(self._client.scatter, [value], workers=workers, broadcast=len(workers) > 1, hash=False)
 
@@ -310,7 +310,7 @@ class Shards:
         (future,) = self._sync(go)
         return future
 
-    def _wait(self, made: dict[int, Any]) -> None:
+    def _wait(self, made: dict[int, Future]) -> None:
         """Wait for new shards; raise what went wrong in one of them."""
         wait = load("distributed", "a cluster needs").wait
         try:
@@ -325,7 +325,7 @@ class Shards:
                 continue
             self._raise(number, future)
 
-    def _raise(self, number: int, future: Any) -> None:
+    def _raise(self, number: int, future: Future) -> None:
         recipe = self.recipes[number]
         if future.status != "error":
             raise LostError(f"{recipe.name} is {future.status}")

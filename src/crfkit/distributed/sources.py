@@ -6,7 +6,7 @@ import codecs
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from crfkit.chain.training.train import NEEDS_FEATURES
 from crfkit.errors import DataError, ParameterError
 from crfkit.extras import load
 from crfkit.files.columns import ColumnFile
+
+if TYPE_CHECKING:
+    from dask.delayed import Delayed
 
 BLOCK = 1 << 16
 BLANK_LINE = re.compile(rb"\n[ \t\r]*\n")
@@ -66,18 +69,18 @@ class FileSource:
 class PartitionSource:
     """A partition of a Dask bag of (tokens, labels), or with `columns` of a DataFrame with a row per token."""
 
-    partition: Any  # a Delayed
+    partition: Delayed  # a Delayed
     name: str
     columns: FrameColumns | None = None
     attributes: bool = False  # whether tokens of a frame are attributes
 
-    def delayed(self, inputs: Inputs) -> Any:
+    def delayed(self, inputs: Inputs) -> Delayed:
         """Return the piece that a worker will encode."""
         read = load("dask", "a cluster needs").delayed(_of_bag if self.columns is None else _of_frame)
         return read(self.partition, inputs, self.name, self.columns, self.attributes)
 
 
-def _of_bag(partition: Any, inputs: Inputs, name: str, *_: object) -> RawPiece:
+def _of_bag(partition: Delayed, inputs: Inputs, name: str, *_: object) -> RawPiece:
     pairs = list(partition)
     return _named(name, lambda: raw_sequences([x for x, _ in pairs], [y for _, y in pairs], inputs, name))
 
@@ -92,7 +95,7 @@ def _named(name: str, encode: Callable[[], RawPiece]) -> RawPiece:
         raise DataError(f"a label must be a string or a number ({error}); unknown labels need lists", name) from None
 
 
-def _of_frame(partition: Any, inputs: Inputs, name: str, columns: FrameColumns, attributes: bool) -> RawPiece:
+def _of_frame(partition: Delayed, inputs: Inputs, name: str, columns: FrameColumns, attributes: bool) -> RawPiece:
     if len(partition) == 0:
         return raw_sequences([], [], inputs, name)
     found = frame_sequences(partition, columns, attributes)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from crfkit._values import Label
+from crfkit._values import Frame, Label
 from crfkit.distributed.frame_rows import BATCH, FrameOptions, Rows, frame_options, label_type, last_run, tag_rows
 from crfkit.distributed.worker_models import Source, model_source
 from crfkit.errors import DataError
@@ -26,7 +26,7 @@ def tag_in_pandas(
     probability: bool = False,
     position: str | None = None,
     batch_size: int = BATCH,
-) -> Callable[[Iterable[Any]], Iterator[Any]]:
+) -> Callable[[Iterable[Frame]], Iterator[Frame]]:
     """Return a function for Spark's ``DataFrame.mapInPandas``, which adds a column of labels.
 
     Rows of a sentence must be in one partition of Spark and lie together; see the how-to page "How do I tag on a
@@ -54,7 +54,7 @@ class PandasTagger:
     source: Source
     options: FrameOptions
 
-    def __call__(self, frames: Iterable[Any]) -> Iterator[Any]:
+    def __call__(self, frames: Iterable[Frame]) -> Iterator[Frame]:
         """Yield the frames with their labels, in parts; rows keep their order."""
         model = self.source.model()
         dtype, seen = label_type(model), Seen()
@@ -69,9 +69,9 @@ class PandasTagger:
                 yield self.options.tagged(frame, labels[mine], chances and chances[mine], dtype)
                 begin += len(own)
 
-    def _parts(self, model: ChainModel, frames: Iterable[Any]) -> Iterator[list[tuple[Any, Rows]]]:
+    def _parts(self, model: ChainModel, frames: Iterable[Frame]) -> Iterator[list[tuple[Frame, Rows]]]:
         """Yield frames, or parts of them, that have whole sentences when they are taken together."""
-        held: list[tuple[Any, Rows]] = []  # of the sentence that may go on
+        held: list[tuple[Frame, Rows]] = []  # of the sentence that may go on
         for frame in frames:
             if not len(frame):
                 continue
@@ -93,7 +93,7 @@ class Seen:
     """The sentences that were tagged last, to notice rows of a sentence that do not lie together."""
 
     def __init__(self) -> None:
-        self._names: dict[Any, None] = {}
+        self._names: dict[Label, None] = {}
 
     def add(self, names: Iterable[Label]) -> None:
         new = dict.fromkeys(names)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count, islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crfkit._checks import check_count
 from crfkit._values import Frame
@@ -31,6 +31,10 @@ from crfkit.errors import DataError, ParameterError
 from crfkit.extras import load
 from crfkit.names import check_name
 
+if TYPE_CHECKING:
+    from dask.bag import Bag
+    from dask.delayed import Delayed
+
 # what can be asked for: the method of the model, and the options that it takes
 QUESTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "labels": ("predict", ()),
@@ -47,7 +51,7 @@ QUESTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
 # --- bags
 
 
-def tag_bag(model: object, bag: object, what: str = "labels", batch_size: int = BATCH, **options: object) -> Any:
+def tag_bag(model: object, bag: object, what: str = "labels", batch_size: int = BATCH, **options: object) -> Bag:
     """Return a Dask bag with the prediction of each sequence of a bag, in the same order and partitions.
 
     Nothing is computed yet; the bag may be written, reduced or computed with any scheduler of Dask.
@@ -87,7 +91,7 @@ def tag_bag(model: object, bag: object, what: str = "labels", batch_size: int = 
 
 def _tag_partition(
     sequences: Iterable[object], source: Source, what: str, batch_size: int, options: dict[str, object]
-) -> list[Any]:
+) -> list[object]:
     answer = getattr(source.model(), QUESTIONS[what][0])
     remaining, found = iter(sequences), []
     for begin in count(0, batch_size):
@@ -166,7 +170,7 @@ def tag_dataframe(
     )
 
 
-def _tagged_parts(frame: Frame, source: object, work: FrameWork, borders: bool) -> list[Any]:
+def _tagged_parts(frame: Frame, source: object, work: FrameWork, borders: bool) -> list[Delayed]:
     """Return the tagged partitions, as delayed objects; each reads the borders of its neighbours."""
     delayed = load("dask", "tag_dataframe needs").delayed
     tag, end, begin = (delayed(part, pure=True) for part in (work.tag, work.end, work.begin))
@@ -215,7 +219,7 @@ class FrameWork:
     def _rows(self, frame: Frame) -> Rows:
         return self.options.rows(frame, self.columns, self.attributes)
 
-    def tag(self, frame: Frame, source: Source, before: Border | None, after: Border | None, number: int) -> Any:
+    def tag(self, frame: Frame, source: Source, before: Border | None, after: Border | None, number: int) -> Frame:
         """Return a partition with its labels. Sentences at its borders are tagged whole."""
         model = source.model()
         with _in(f"partition {number} of the frame"):

@@ -26,7 +26,7 @@ from crfkit.extras import load
 from crfkit.training.tasks import D, I, R, S, Tasks, V
 
 if TYPE_CHECKING:
-    from distributed import Client
+    from distributed import Client, Future
 
 
 POLL = 5.0  # seconds between questions whether the tasks are still under way
@@ -34,7 +34,7 @@ SILENT = (OSError, TimeoutError, asyncio.TimeoutError)  # what Dask raises if so
 
 
 @contextmanager
-def cluster_tasks(cluster: Any) -> Iterator[ClusterTasks]:
+def cluster_tasks(cluster: object) -> Iterator[ClusterTasks]:
     """Yield tasks that run on a cluster, which is whatever `connect` takes."""
     with connect(cluster) as client:
         yield ClusterTasks(client, Cluster.of(cluster))
@@ -116,28 +116,28 @@ class _ResultOf:
 @dataclass(frozen=True)
 class _Task:
     function: Callable[..., Any]
-    arguments: tuple[Any, ...]
+    arguments: tuple[object, ...]
     place: int | None  # tasks of the same place go to the same worker, which keeps what they make of the data
 
 
 class _Run:
     """Tasks on the same data: sends them, waits for them, and sends them again if they are lost."""
 
-    def __init__(self, client: Client, options: Cluster, data: Any, n_parts: int) -> None:
+    def __init__(self, client: Client, options: Cluster, data: object, n_parts: int) -> None:
         self._distributed = load("distributed", "cluster needs")
         self._client = client
         self._options = options
         self._data = data
         self._n_parts = n_parts
-        self._sent: Any = None  # the future of the data
+        self._sent: Future | None = None  # the future of the data
         self._workers: dict[str, int] = {}  # address → threads
         self._avoided: set[str] = set()  # workers that did not answer
         self._tasks: dict[Hashable, _Task] = {}  # whose results were not taken, in the order of dependence
-        self._futures: dict[Hashable, Any] = {}  # of the same tasks
+        self._futures: dict[Hashable, Future] = {}  # of the same tasks
         self._kept: dict[Hashable, Any] = {}  # results that other tasks need
         self._losses: dict[Hashable, int] = {}  # how often a task was lost
 
-    def add(self, key: Hashable, function: Callable[..., Any], *arguments: Any, place: int | None = None) -> None:
+    def add(self, key: Hashable, function: Callable[..., Any], *arguments: object, place: int | None = None) -> None:
         """Send a task, function(data, *arguments)."""
         task = self._tasks[key] = _Task(function, arguments, place)
         if self._sent is None:
@@ -182,7 +182,7 @@ class _Run:
             lambda: client.scatter(self._data, workers=there, broadcast=True, hash=False), options.timeout
         )
 
-    def _submit(self, task: _Task) -> Any:
+    def _submit(self, task: _Task) -> Future:
         arguments = [self._known(argument) for argument in task.arguments]
         threads = {address: n for address, n in self._workers.items() if address not in self._avoided}
         crowd = self._n_parts / max(1, sum(threads.values()))
@@ -196,7 +196,7 @@ class _Run:
             _limited, crowd, task.function, self._sent, *arguments, key=f"{name}-{uuid4().hex}", pure=False, **where
         )
 
-    def _known(self, argument: Any) -> Any:
+    def _known(self, argument: object) -> Any:
         if not isinstance(argument, _ResultOf):
             return argument
         return self._kept[argument.key] if argument.key in self._kept else self._futures[argument.key]
@@ -311,7 +311,7 @@ class _Watch:
         }
 
 
-def _limited(crowd: float, function: Callable[..., Any], data: Any, *arguments: Any) -> Any:
+def _limited(crowd: float, function: Callable[..., Any], data: object, *arguments: object) -> Any:
     """Run a task on a worker, with the worker's threads divided among the tasks that it runs at a time.
 
     `crowd` is the number of tasks for each thread of the cluster.
@@ -322,7 +322,7 @@ def _limited(crowd: float, function: Callable[..., Any], data: Any, *arguments: 
         return function(data, *arguments)
 
 
-def _advanced(data: Any, function: Callable[..., Any], item: Any, value: Any, before: Any) -> Any:
+def _advanced(data: object, function: Callable[..., Any], item: object, value: object, before: Any) -> Any:
     """Return the result and the state of a part at its next value; `before` is that pair at the last value."""
     return function(data, item, value, None if before is None else before[1])
 

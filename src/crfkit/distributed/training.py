@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from crfkit._values import Frame, Samples
 from crfkit.chain.encoding.frames import FrameColumns
@@ -42,7 +42,7 @@ def selecting(loss: ShardedLoss, solver: Solver) -> Loss:
 
 def fit_urls(
     training: ChainTraining,
-    cluster: Any,
+    cluster: object,
     paths: Sequence[str | Path],
     callbacks: Sequence[Callback] = (),
     encoding: str = "utf-8",
@@ -64,7 +64,7 @@ def fit_urls(
         patterns.append(str(path))
     columns = training.make_inputs().kind != "items"
 
-    def sources(n: int) -> list[Any]:
+    def sources(n: int) -> list[object]:
         return list(file_sources(patterns, n, columns, encoding, format, label_column))
 
     return _fit(training, cluster, sources, columns, callbacks, dev, start, resume)
@@ -72,7 +72,7 @@ def fit_urls(
 
 def fit_bags(
     training: ChainTraining,
-    cluster: Any,
+    cluster: object,
     X: Samples,
     y: object,
     callbacks: Sequence[Callback] = (),
@@ -93,7 +93,7 @@ def fit_bags(
 
 def fit_dask_frame(
     training: ChainTraining,
-    cluster: Any,
+    cluster: object,
     frame: Frame,
     columns: FrameColumns,
     attributes: bool,
@@ -112,7 +112,7 @@ def fit_dask_frame(
 
 def _fit(
     training: ChainTraining,
-    cluster: Any,
+    cluster: object,
     sources: Callable[[int], list[object]],
     columns: bool,
     callbacks: Sequence[Callback],

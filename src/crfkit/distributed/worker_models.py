@@ -110,7 +110,7 @@ class ModelParts:
 Source = ModelFile | ModelParts
 
 
-def model_source(given: Any) -> Source:
+def model_source(given: object) -> Source:
     """Return what is sent of a model: of a path its name, made absolute; of a chain or an estimator its contents."""
     if isinstance(given, ChainAnswers):
         return ModelParts.of(given.trained_model())
@@ -137,7 +137,7 @@ def local_model(source: Source) -> ChainModel:
 @dataclass
 class _Entry:
     lock: Lock = field(default_factory=Lock)
-    state: Any = None
+    state: object = None
     model: ChainModel | None = None
 
 
@@ -150,7 +150,7 @@ class LoadedModels:
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
         self.loads = 0
 
-    def get(self, name: str, state: Any, make: Callable[[], ChainModel]) -> ChainModel:
+    def get(self, name: str, state: object, make: Callable[[], ChainModel]) -> ChainModel:
         """Return the model of this name; `make` it if it is not there, or if its file had another state."""
         with self._lock:
             entry = self._entries.setdefault(name, _Entry())

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crfkit._types import Floats
+from crfkit._types import Array, Entries, Floats, Record
 from crfkit.errors import CheckpointWarning, ModelFileError, ParameterError
 from crfkit.files import modelfile
 from crfkit.result import LAST_WEIGHTS, Result
 from crfkit.warn import warn_caller
+
+if TYPE_CHECKING:
+    from crfkit.solvers.parts.loop import Iteration
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class Checkpoint:
     """The state that `minimize(…, w0=checkpoint.w, resume=checkpoint.state)` continues from."""
 
     w: Floats
-    state: Mapping[str, Any]
+    state: Record
 
     @classmethod
     def of(cls, result: Result) -> Checkpoint:
@@ -36,14 +38,14 @@ class Checkpoint:
         return cls(state.pop(LAST_WEIGHTS, result.w), state)
 
     @classmethod
-    def at(cls, iteration: Any) -> Checkpoint:
+    def at(cls, iteration: Iteration) -> Checkpoint:
         """Return the checkpoint of an iteration, as callbacks see it. The limit of iterations counts on from there."""
         return cls(iteration.w, dict(iteration.saved()))
 
     def save(self, path: str | Path) -> None:
         """Write the file atomically."""
-        tensors: dict[str, Any] = {"w": np.asarray(self.w)}
-        numbers: dict[str, Any] = {}
+        tensors: dict[str, Array] = {"w": np.asarray(self.w)}
+        numbers: Entries = {}
         for name, value in self.state.items():
             if isinstance(value, np.ndarray):
                 tensors[f"state.{name}"] = value
@@ -88,7 +90,7 @@ class Checkpoints:
         self._seconds, self._iterations = interval(every)
         self._last = (time.monotonic(), -1)
 
-    def __call__(self, iteration: Any) -> None:
+    def __call__(self, iteration: Iteration) -> None:
         number = iteration.row.iteration
         before, last = self._last
         if last < 0 or number < last:  # the start, of this run or of another one, is not worth a checkpoint

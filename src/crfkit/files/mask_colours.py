@@ -48,7 +48,7 @@ def read_colours(given: object) -> Colours:
     ((0, 0, 0, 0), (128, 0, 0, 1), (255, 255, 255, None))
     """
     if isinstance(given, Mapping):
-        items: Iterable[tuple[Any, Any]] = given.items()
+        items: Iterable[tuple[object, object]] = given.items()
     elif isinstance(given, (str, Path)):
         items = _read_text(given)
     else:
@@ -80,7 +80,7 @@ def show_colour(colour: Sequence[Any]) -> str:
     return "#{:02x}{:02x}{:02x}".format(*(int(part) for part in colour[:3]))
 
 
-def _read_text(given: str | Path) -> list[tuple[Any, Any]]:
+def _read_text(given: str | Path) -> list[tuple[object, object]]:
     path = Path(given)
     if isinstance(given, str) and "=" in given and not path.is_file():
         return [_item(part, f"in {part.strip()!r}") for part in re.split(r"[;,]", given) if part.strip()]
@@ -92,7 +92,7 @@ def _read_text(given: str | Path) -> list[tuple[Any, Any]]:
     return [_item(line, f"in line {n} of {path}") for n, line in enumerate(lines, 1) if line.strip()]
 
 
-def _item(text: str, where: str) -> tuple[Any, Any]:
+def _item(text: str, where: str) -> tuple[object, object]:
     parts = [part for part in re.split(r"[\s,;=:]+", text.strip()) if part]
     if len(parts) == 2:
         return parts[0], parts[1]

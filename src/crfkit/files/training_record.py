@@ -15,13 +15,14 @@ from crfkit.errors import ModelFileError
 
 MOST = 2**53  # beyond it, JSON readers differ in what an integer is
 MOST_TEXT = 10_000
+Check = Callable[[Any], bool]  # whether a value is what crfkit writes
 
 
-def _text(value: Any) -> bool:
+def _text(value: object) -> bool:
     return isinstance(value, str) and len(value) <= MOST_TEXT
 
 
-def _number(value: Any) -> bool:
+def _number(value: object) -> bool:
     return type(value) is float or (type(value) is int and abs(value) <= MOST)
 
 
@@ -29,31 +30,31 @@ def _strength(value: Any) -> bool:
     return _number(value) and 0 <= value < math.inf
 
 
-def _count(value: Any) -> bool:
+def _count(value: object) -> bool:
     return type(value) is int and 0 <= value <= MOST
 
 
-def _flag(value: Any) -> bool:
+def _flag(value: object) -> bool:
     return isinstance(value, bool)
 
 
-def _texts(value: Any) -> bool:
+def _texts(value: object) -> bool:
     return isinstance(value, dict) and all(_text(key) and _text(entry) for key, entry in value.items())
 
 
-def _or_none(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
+def _or_none(check: Check) -> Check:
     return lambda value: value is None or check(value)
 
 
-def _list_of(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
+def _list_of(check: Check) -> Check:
     return lambda value: isinstance(value, list) and all(map(check, value))
 
 
-def _row(*checks: Callable[[Any], bool]) -> Callable[[Any], bool]:
+def _row(*checks: Check) -> Check:
     """Return a check of lists whose first entries pass these checks; further entries may be None or numbers."""
     further = _or_none(_number)
 
-    def check(value: Any) -> bool:
+    def check(value: object) -> bool:
         return (
             isinstance(value, list)
             and len(value) >= len(checks)
@@ -64,8 +65,8 @@ def _row(*checks: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return check
 
 
-def _entries(required: Mapping[str, Callable[[Any], bool]], **optional: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    def check(value: Any) -> bool:
+def _entries(required: Mapping[str, Check], **optional: Check) -> Check:
+    def check(value: object) -> bool:
         if not isinstance(value, dict) or not required.keys() <= value.keys():
             return False
         known = {**required, **optional}
@@ -75,7 +76,7 @@ def _entries(required: Mapping[str, Callable[[Any], bool]], **optional: Callable
 
 
 _maybe_number = _or_none(_number)
-SCHEMA: dict[str, Callable[[Any], bool]] = {
+SCHEMA: dict[str, Check] = {
     "objective": _or_none(_text),
     "value": _maybe_number,
     "status": _text,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit._checks import unmasked, weights_of, whole_numbers
-from crfkit._types import Features, Flags, Floats, Ids
+from crfkit._types import Array, Features, Flags, Floats, Ids, Samples, Sparse
 from crfkit.errors import DataError, ParameterError
 
 
@@ -50,7 +49,7 @@ class Observations:
         weights: ArrayLike | None = None,
         ising: bool = False,
         edge_inputs: bool = True,
-        own: Any = None,
+        own: Samples = None,
         ordinal: bool = False,
         reference: bool = False,
         scored: Flags | None = None,
@@ -207,7 +206,7 @@ class Observations:
         return np.concatenate([np.linspace(-1.0, 1.0, k) for k in self.n_states.tolist()])
 
     @cached_property
-    def score_map(self) -> Any:
+    def score_map(self) -> Sparse:
         """Return [S, ΣK], sparse: what each column of ``indicators`` is for each state, in the ordinal form."""
         from scipy.sparse import csr_matrix
 
@@ -262,7 +261,7 @@ class Observations:
             first.append((Q * (c * values)).T @ Q)
         return np.stack([*out, *first, *(G.T for G in first)])
 
-    def pair_features(self, i: int, others: Any) -> Floats:
+    def pair_features(self, i: int, others: Array | list[int]) -> Floats:
         """Return an array [m, others, F]: the features of the edges between i and variables above it."""
         shared, own = self.edge_parts
         x = np.broadcast_to(self.features[:, None, :shared], (len(self.states), len(others), shared))

@@ -7,6 +7,7 @@ import numbers
 from dataclasses import dataclass, field
 from typing import Any
 
+from crfkit._values import Samples
 from crfkit.errors import ParameterError
 from crfkit.graph.inference.engines import ENGINES
 from crfkit.graph.inference.marginals import Engine
@@ -125,9 +126,9 @@ class StructureOptions:
     inference: str | Engine = "auto"
     group_norm: str = "inf"
     node_strength: float = 1.0
-    edge_strength: Any = "ebic"
+    edge_strength: float | str = "ebic"
     select_unit: int = 50
-    candidates: Any = None
+    candidates: Samples = None
     form: str = "auto"
     edge_features: bool = True
     refit: str = "auto"

@@ -10,8 +10,6 @@ mode whatever the field says: their moments match the data when the field's do n
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
@@ -132,7 +130,7 @@ class ParticleNewton:
             return -gradient / (self._total * np.maximum(C, 1e-4) + self._ridge)
         H = (1.0 - self._tunables.covariance_shrinkage) * self._total * C
         H[np.diag_indices_from(H)] = self._total * np.maximum(np.diag(C), 1e-4) + self._ridge
-        factor: Any = cho_factor(H, overwrite_a=True)
+        factor: tuple[Floats, bool] = cho_factor(H, overwrite_a=True)
         return np.asarray(-cho_solve(factor, gradient))
 
     def _covariance(self, phi: Floats, share: Floats) -> Floats:

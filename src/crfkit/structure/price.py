@@ -157,7 +157,7 @@ def _counted_by_hessian(loss: StructurePseudoLikelihood, H: Sparse, i: Ints, j: 
     return times_counted(end(i), end(j))
 
 
-def _curvatures(K: Floats, D: Floats, here: Any, there: Any) -> Floats:
+def _curvatures(K: Floats, D: Floats, here: Ids, there: Ids) -> Floats:
     """Return [E] Σ k·d² − (Σ k·d)²/Σ k of the conditionals `here`, with d the scores of the other ends."""
     found = np.empty(len(here))
     sums = K.sum(axis=1)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from crfkit._values import Entries
+from crfkit._values import Entries, Record
 from crfkit.graph.encoding.tables import TableEncoder
 from crfkit.graph.inference.defaults import default_decoder
 from crfkit.graph.model import GraphModel
@@ -46,9 +45,9 @@ class StructureRecord:
     rule: str | None  # None if the strength was given as a number
     strength: float
     critical_strength: float
-    path: tuple[PathPoint[Any], ...]
+    path: tuple[PathPoint[object], ...]
     chosen: int | None
-    refit: Mapping[str, Any] | None
+    refit: Record | None
     stability: Mapping[int, float]
     entries: tuple[tuple[int, float], ...] = ()
     input_scales: InputScales | None = None
@@ -74,7 +73,7 @@ class StructureRecord:
     @classmethod
     def read(cls, model: GraphModel) -> StructureRecord:
         """Return the record of a model; raise KeyError, TypeError or ValueError if it is damaged."""
-        stored: Any = model.training["structure"]
+        stored: Entries = model.training["structure"]
         scales = stored.get("input_scales")
         return cls(
             method=stored["method"],
@@ -92,7 +91,7 @@ class StructureRecord:
         )
 
     @classmethod
-    def of(cls, learned: Learned, data: StructureData, options: StructureOptions, rule: Any) -> StructureRecord:
+    def of(cls, learned: Learned, data: StructureData, options: StructureOptions, rule: object) -> StructureRecord:
         """Return the record of what was learned; `rule` is the edge strength that was asked for."""
         selected = learned.selected
         return cls(
@@ -111,7 +110,7 @@ class StructureRecord:
         )
 
 
-def _row(point: PathPoint[Any]) -> list[Any]:
+def _row(point: PathPoint[object]) -> list[object]:
     value = point.value if math.isfinite(point.value) else None
     return [point.strength, point.n_edges, point.score, point.error, value, point.nonzeros]
 
@@ -123,7 +122,7 @@ def _point(
     error: float | None = None,
     value: float | None = None,
     nonzeros: int = 0,
-) -> PathPoint[Any]:
+) -> PathPoint[object]:
     """Return a point from a row of a model file; older files end after the error."""
     known = math.nan if value is None else value
     return PathPoint(strength, known, nonzeros, score=score, error=error, n_edges=n_edges)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from threading import Lock
@@ -84,13 +84,13 @@ class EdgeSolver:
 
     # --- with the edge penalty
 
-    def penalty(self, loss: Any, strength: float) -> Penalty:
+    def penalty(self, loss: EdgeLoss | StandardisedEdges, strength: float) -> Penalty:
         """Return the penalty of nodes and edges at a strength; all methods take the same one."""
         one_weight = loss.table.single and loss.table.widths[1] == 1  # per edge, where all norms are equal
         group = L1 if one_weight else GROUP_PENALTIES[self.options.group_norm]
         return ByBlock(group, strength, L2(self.options.node_strength))
 
-    def method_for(self, loss: Any) -> str:
+    def method_for(self, loss: EdgeLoss) -> str:
         """Return the method for a loss; "auto" is Newton's where the Hessian is sparse."""
         method, suits = self.options.method, newton_suits(loss)
         if method == "newton" and not suits:
@@ -112,7 +112,7 @@ class EdgeSolver:
         """
         if self.method_for(start.loss) in ("agpm", "full") and len(candidates := start.loss.candidate_ids):
             start = replace(start.grown(candidates), result=None)
-        callbacks: Any = (lambda _: {"strength": strength}, *self.callbacks) if self.callbacks else ()
+        callbacks: Sequence[Callback] = (lambda _: {"strength": strength}, *self.callbacks) if self.callbacks else ()
         solver = self._solver(start.loss, strength, rough)
         if not self.options.standardize:
             result = solver.minimize(start.loss, self.penalty(start.loss, strength), start.w, callbacks)
@@ -200,7 +200,7 @@ class EdgeSolver:
         return "dense" if loss.size <= tunables.dense_hessian_weights else "cg"
 
 
-def newton_suits(loss: Any) -> bool:
+def newton_suits(loss: EdgeLoss) -> bool:
     """Return whether a loss is the pseudo-likelihood of binary columns without inputs, whose Hessian is sparse."""
     table = loss.table
     return bool(loss.name == StructurePseudoLikelihood.name and table.ising and not table.has_inputs)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from crfkit._types import Floats, Ids, Ints, Samples
+from crfkit._types import Entries, Floats, Ids, Ints, Samples
 from crfkit.errors import ParameterError
 from crfkit.graph.encoding.table_columns import candidate_pairs, column_names
 from crfkit.graph.encoding.tables import TableEncoder
@@ -23,7 +22,7 @@ from crfkit.structure.observations import Observations
 from crfkit.structure.options import StructureOptions
 
 
-def read_structure(Y: Samples, inputs: Any, options: StructureOptions) -> StructureData:
+def read_structure(Y: Samples, inputs: Samples, options: StructureOptions) -> StructureData:
     """Return the table Y with its inputs, encoded; warn of unusual columns and missing cells."""
     names = column_names(Y, "y")
     bins = bins_by_name(options.bins, names)
@@ -77,7 +76,7 @@ class StructureData:
     """A table as structure learning needs it."""
 
     encoder: TableEncoder  # without edges
-    inputs: Any  # as they were given, or None
+    inputs: Samples  # as they were given, or None
     states: Ids  # [rows, variables]; −1 where a label is missing
     pairs: Ids | None  # [M, 2] the pairs that may become edges; None for all
     form: str = "auto"
@@ -147,7 +146,7 @@ class TableRows:
     own: Floats | None  # [lines, variables, features]
     source: Ints  # [lines] the row of each line
     weights: Floats  # [lines]
-    form: dict[str, Any]  # the form of nodes and edges, as fields of Observations
+    form: Entries  # the form of nodes and edges, as fields of Observations
 
     def lines(self, chosen: Ints | slice, states: Ids) -> Observations:
         """Return the table of some lines in their order, with other states; equal lines are not merged."""
@@ -155,7 +154,7 @@ class TableRows:
         return Observations(states, self.n_states, inputs, self.weights[chosen], own=own, **self.form)
 
     def __call__(self, rows: Ints | None = None) -> Observations:
-        chosen: Any = slice(None) if rows is None else self._lines(rows)
+        chosen: Ints | slice = slice(None) if rows is None else self._lines(rows)
         inputs, own = self._features(chosen)
         return Observations.of(self.states[chosen], self.n_states, inputs, self.weights[chosen], own=own, **self.form)
 

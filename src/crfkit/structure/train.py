@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from crfkit.structure.table import StructureData, read_structure
 from crfkit.training.path import PathOptions, PathPoint, gathered
 from crfkit.warn import warn_caller
 
+if TYPE_CHECKING:
+    from crfkit.graph.inference.marginals import Engine
+
 
 @dataclass(frozen=True)
 class StructureTraining:
@@ -44,7 +47,7 @@ class StructureTraining:
     def selection(self) -> Selection:
         return Selection(self.options, self.hooks)
 
-    def fit(self, Y: Samples, inputs: Any = None) -> tuple[StructureFit, StructureData]:
+    def fit(self, Y: Samples, inputs: Samples = None) -> tuple[StructureFit, StructureData]:
         """Return what was learned from a table Y [samples, variables] and inputs, and the table as it was read."""
         data = self._read(Y, inputs)
         with structure_threads(self.options.n_threads):
@@ -54,7 +57,7 @@ class StructureTraining:
         record = StructureRecord.of(learned, data, self.options, self.options.edge_strength)
         return StructureFit(self._model(data, learned, record), record, learned), data
 
-    def path(self, Y: Samples, inputs: Any, options: PathOptions) -> tuple[PathPoint[GraphModel], ...]:
+    def path(self, Y: Samples, inputs: Samples, options: PathOptions) -> tuple[PathPoint[GraphModel], ...]:
         """Return a point with a model for every strength; the weights are those under the penalty."""
         data = self._read(Y, inputs)
         selection = Selection(self.options, replace(self.hooks, on_point=options.callback))
@@ -84,7 +87,7 @@ class StructureTraining:
 
     # --- data
 
-    def _read(self, Y: Samples, inputs: Any) -> StructureData:
+    def _read(self, Y: Samples, inputs: Samples) -> StructureData:
         self.options.check()
         data = read_structure(Y, inputs, self.options)
         if self.options.loss == "likelihood" and (concern := concern_of_engine(self.options.inference)):
@@ -226,7 +229,7 @@ def in_order(solution: Solution) -> tuple[EdgeLoss, Floats]:
     return loss.with_active(np.sort(loss.active_ids)), w[order]
 
 
-def concern_of_engine(inference: Any) -> str | None:
+def concern_of_engine(inference: str | Engine) -> str | None:
     """Return a warning about learning edges by an approximate likelihood."""
     name = inference if isinstance(inference, str) else getattr(inference, "name", "")
     if name not in ("trw", "mean-field", "bp", "gibbs"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from itertools import pairwise
 from typing import Any
@@ -86,7 +87,7 @@ def _edge_places(loss: StructurePseudoLikelihood) -> Ints:
     return found
 
 
-def _curvature(evaluation: Any, ridge: Floats, nodes: int) -> tuple[Any, Any]:
+def _curvature(evaluation: Any, ridge: Floats, nodes: int) -> tuple[Sparse, Callable[[Floats], Floats]]:
     """Return the Hessian of edges with adapting nodes, and the function from a change of edges to the nodes' answer."""
     if isinstance(evaluation, SparseEvaluation):
         H = evaluation.sparse_hessian()

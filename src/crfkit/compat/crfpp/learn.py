@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from crfkit.cli.runtime.running import run
 from crfkit.cli.runtime.signals import load_native
@@ -18,7 +18,7 @@ from crfkit.errors import ParameterError
 if TYPE_CHECKING:
     from crfkit.chain.encoding.sequences import TaggedCorpus
     from crfkit.chain.model.model import ChainModel
-    from crfkit.protocols import Penalty
+    from crfkit.protocols import Penalty, Solver
     from crfkit.result import Status
 
 ALGORITHMS = ("crf", "crf-l2", "crf-l1", "mira")
@@ -184,7 +184,7 @@ def _learn(options: argparse.Namespace, corpus: TaggedCorpus, encoding: str) -> 
     from crfkit.penalties import L1, L2, NoPenalty
 
     C, eta = float(np.float32(options.cost)), float(np.float32(options.eta))  # CRF++ reads single floats
-    solver: Any = training.smooth_solver()
+    solver: Solver = training.smooth_solver()
     penalty: Penalty = L2.from_crfpp(C)
     algorithm, threads = options.algorithm.lower(), options.thread or None
     if algorithm == "crf-l1":

@@ -6,8 +6,8 @@ import io
 import math
 import re
 import shlex
+from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -66,7 +66,7 @@ class _Parsed:
             self._sums[begin, end, at] = restricted(self.model.inference, self.data, begin, end, at)
         return self._sums[begin, end, at]
 
-    def ranked(self, n: int) -> Any:
+    def ranked(self, n: int) -> Iterator[tuple[Ids, float]]:
         return iter(self.model.inference.nbest(self.data, n)[0])
 
 
@@ -104,7 +104,7 @@ class Tagger:
         self._parsed: _Parsed | None = None
         self._labels: Ids = np.zeros(0, dtype=np.int32)
         self._score = 0.0
-        self._more: Any = iter(())
+        self._more: Iterator[tuple[Ids, float]] = iter(())
         return True
 
     def add(self, line: str | list[str]) -> bool:
@@ -116,7 +116,7 @@ class Tagger:
         self._parsed = None
         return True
 
-    def parse(self, text: str | None = None) -> Any:
+    def parse(self, text: str | None = None) -> bool | str:
         """Find the labels of the lines that were added; with a text, return what crf_test prints for it."""
         if text is not None:
             self.clear()

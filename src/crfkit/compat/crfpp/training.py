@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit._types import Floats
+from crfkit._types import Floats, Ints
 from crfkit.chain.inference import ChainInference
 from crfkit.chain.losses.likelihood import ChainEvaluation, ChainLoss
 from crfkit.errors import StopTraining
@@ -92,7 +92,7 @@ def watched_training(
 class _Epochs:
     """The state that MIRA keeps from epoch to epoch."""
 
-    right: Any = None  # how often each sequence was right in a row
+    right: Ints | None = None  # how often each sequence was right in a row
     all_right: int = 0
 
 

@@ -6,7 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -18,10 +18,13 @@ from crfkit.compat.pycrfsuite._orthants import OrthantWise
 from crfkit.compat.pycrfsuite._parameters import UNLIMITED, Parameters
 from crfkit.compat.pycrfsuite._searches import Watch, WatchedSearch, make_search
 from crfkit.penalties import L2, ElasticNet, NoPenalty
-from crfkit.protocols import Penalty, Vector
+from crfkit.protocols import Penalty, Solver, Vector
 from crfkit.result import Result, Status, TraceRow
 from crfkit.solvers.lbfgs import LBFGS
 from crfkit.solvers.parts.stopping import AnyOf, GradientNorm, PeriodDecrease
+
+if TYPE_CHECKING:
+    from crfkit.solvers.parts.stopping import StoppingRule
 
 NOTHING_TO_DO, ALREADY_MINIMAL, ROUNDING, NO_STEP = -1020, 2, -1001, -998  # codes of CRFsuite's L-BFGS
 
@@ -41,7 +44,7 @@ class Algorithm(ABC):
         return NoPenalty()
 
     @abstractmethod
-    def solver(self, n_sequences: int) -> Any:
+    def solver(self, n_sequences: int) -> Solver:
         """Return the solver."""
 
     def introduction(self, n_sequences: int) -> Iterator[str]:
@@ -59,14 +62,14 @@ class Algorithm(ABC):
         """Yield the lines after the last iteration."""
         return iter(())
 
-    def weights(self, result: Result) -> Any:
+    def weights(self, result: Result) -> Vector:
         """Return the weights of the model."""
         if result.status in (Status.DIVERGED, Status.NON_FINITE) or not np.isfinite(result.w).all():
             raise CRFSuiteError(OVERFLOW)
         return result.w
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, bool):
         return str(int(value))
     return f"{value:f}" if isinstance(value, float) else str(value)
@@ -93,9 +96,9 @@ class LBFGSAlgorithm(Algorithm):
         c1, c2 = self.given["c1"], self.given["c2"]
         return ElasticNet.from_crfsuite(c1, c2) if c1 > 0 else L2.from_crfsuite(c2)
 
-    def solver(self, n_sequences: int) -> Any:
+    def solver(self, n_sequences: int) -> Solver:
         given = self.given
-        rules: list[Any] = [GradientNorm(given["epsilon"])]
+        rules: list[StoppingRule] = [GradientNorm(given["epsilon"])]
         if given["period"] > 0:
             rules.append(PeriodDecrease(given["delta"], given["period"]))
         options = {
@@ -127,7 +130,7 @@ class LBFGSAlgorithm(Algorithm):
             codes = {Status.CONVERGED: ALREADY_MINIMAL, Status.ROUNDING: ROUNDING}
             yield f"L-BFGS terminated with error code ({codes.get(status, NO_STEP)})\n"
 
-    def weights(self, result: Result) -> Any:
+    def weights(self, result: Result) -> Vector:
         if not np.isfinite(result.w).all():
             raise CRFSuiteError(OVERFLOW)
         return result.w  # of the last iteration, whatever ended the run
@@ -153,7 +156,7 @@ class SGDAlgorithm(Algorithm):
             value = self.given[f"calibration.{name}"]
             yield f"calibration.{name}: {_text(min(n_sequences, value) if name == 'samples' else value)}\n"
 
-    def solver(self, n_sequences: int) -> Any:
+    def solver(self, n_sequences: int) -> Solver:
         given = self.given
         names = ("eta", "rate", "samples", "candidates", "max_trials")
         calibration = Calibration(**{name: given[f"calibration.{name}"] for name in names})
@@ -182,7 +185,7 @@ class SGDAlgorithm(Algorithm):
             yield "SGD terminated with the maximum number of iterations\n"
         yield f"Loss: {min(self.losses, default=0.0):f}\n"
 
-    def weights(self, result: Result) -> Any:
+    def weights(self, result: Result) -> Vector:
         super().weights(result)
         return result.state.get("w", result.w)  # of the best epoch
 
@@ -208,7 +211,7 @@ class PerceptronAlgorithm(EpochAlgorithm):
     title = "Averaged perceptron"
     shown = ("max_iterations", "epsilon")
 
-    def solver(self, n_sequences: int) -> Any:
+    def solver(self, n_sequences: int) -> Solver:
         return Perceptron(**self.epochs)
 
 
@@ -216,7 +219,7 @@ class PassiveAggressiveAlgorithm(EpochAlgorithm):
     title = "Passive Aggressive"
     shown = ("type", "c", "error_sensitive", "averaging", "max_iterations", "epsilon")
 
-    def solver(self, n_sequences: int) -> Any:
+    def solver(self, n_sequences: int) -> Solver:
         given = self.given
         return PassiveAggressive(
             **self.epochs,
@@ -231,7 +234,7 @@ class ArowAlgorithm(EpochAlgorithm):
     title = "Adaptive Regularization of Weights (AROW)"
     shown = ("variance", "gamma", "max_iterations", "epsilon")
 
-    def solver(self, n_sequences: int) -> Any:
+    def solver(self, n_sequences: int) -> Solver:
         return Arow(**self.epochs, variance=self.given["variance"], gamma=self.given["gamma"])
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from crfkit._types import Entries, Floats, Ints, Label
+from crfkit._types import Entries, Flags, Floats, Ints, Label
 from crfkit.chain.data import SequenceData
 from crfkit.chain.encoding.sequences import Vocabulary
 from crfkit.chain.fields.field import ChainField
@@ -57,7 +56,7 @@ def _transition_frequencies(data: SequenceData, field: ChainField) -> Floats:
     return np.bincount(places, minlength=field.n_transition).astype(np.float64)
 
 
-def _part(field: ChainField, keep: Any) -> ChainField:
+def _part(field: ChainField, keep: Flags) -> ChainField:
     """Return a field with some of the weights."""
     return field.with_blocks(
         **{name: field.blocks[name].keep(keep[field.layout[name]]) for name in ("state", "transition")}

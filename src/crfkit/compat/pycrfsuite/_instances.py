@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from crfkit.chain.encoding.sequences import TaggedCorpus, Vocabulary, rank_attri
 from crfkit.compat.pycrfsuite._errors import LabelTypeError
 from crfkit.errors import DataError
 from crfkit.labels import label_array
+
+if TYPE_CHECKING:
+    from crfkit.chain.encoding.vocabulary import Encoded
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class Instances:
         self._labels: dict[str, int] = {}
         self._label_ids: list[int] = []
         self._groups: list[int] = []
-        self._taken: list[tuple[Any, ...]] = []
+        self._taken: list[Encoded] = []
 
     def __len__(self) -> int:
         return len(self._groups)
@@ -49,7 +52,7 @@ class Instances:
     def labels(self) -> list[str]:
         return list(self._labels)
 
-    def append(self, xseq: Iterable[Any] | _core.Items, yseq: Iterable[Label], group: int) -> None:
+    def append(self, xseq: Iterable[object] | _core.Items, yseq: Iterable[Label], group: int) -> None:
         """Add a sequence. Nothing is added if it cannot be used."""
         if not isinstance(xseq, (list, tuple, _core.Items)):
             if isinstance(xseq, (str, bytes)) or not isinstance(xseq, Iterable):
@@ -111,7 +114,7 @@ def _renumbered(data: SequenceData, rank: Ids) -> SequenceData:
     return SequenceData.taking(data.starts, offsets, ids, values, labels=data.labels)
 
 
-def _joined(parts: list[tuple[Any, ...]]) -> tuple[Any, ...]:
+def _joined(parts: list[Encoded]) -> Encoded:
     """Return several outputs of an encoder as one."""
 
     def chained(k: int) -> Ints:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import namedtuple
 from fractions import Fraction
-from typing import Any
 
 from crfkit._values import Entries
 
@@ -53,7 +52,7 @@ class TrainLogParser:
         self.training_seconds: float | None = None
         self.storing_seconds: float | None = None
         self.iterations: list[dict[str, object]] = []
-        self.last_iteration: dict[str, Any] | None = None
+        self.last_iteration: Entries | None = None
         self.log: list[str] = []
         self.events: list[tuple[str, int, int]] = []  # name, first line, line after the last
 

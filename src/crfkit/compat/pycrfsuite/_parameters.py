@@ -18,11 +18,11 @@ class Parameter:
     """One parameter. `read` makes its value of what was given; numbers may be given as text."""
 
     name: str
-    default: Any
-    read: Callable[[Any], Any]
+    default: object
+    read: Callable[[Any], object]
     help: str
 
-    def value(self, given: Any) -> Any:
+    def value(self, given: object) -> object:
         """Return the value that was given, in the parameter's type."""
         try:
             return self.read(given)
@@ -40,7 +40,7 @@ def _integer(given: Any) -> int:
     return int(number)
 
 
-def _flag(given: Any) -> bool:
+def _flag(given: object) -> bool:
     return bool(_integer(given))
 
 
@@ -132,7 +132,7 @@ class Parameters:
         self._find(name)
         return self._values[name]
 
-    def __setitem__(self, name: str, value: Any) -> None:
+    def __setitem__(self, name: str, value: object) -> None:
         self._values[name] = self._find(name).value(value)
 
     def help(self, name: str) -> str:

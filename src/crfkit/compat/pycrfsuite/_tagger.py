@@ -37,15 +37,15 @@ class _NoLabels:
 
     length, log_partition = 0, 0.0
 
-    def set(self, sequence: Sequence[Any]) -> None:
+    def set(self, sequence: Sequence[object]) -> None:
         if len(sequence):
             raise DataError(NO_LABELS)
 
-    def tag(self, sequence: Sequence[Any]) -> list[Any]:
+    def tag(self, sequence: Sequence[object]) -> list[Label]:
         self.set(sequence)
         return []
 
-    def viterbi(self) -> list[Any]:
+    def viterbi(self) -> list[Label]:
         return []
 
 
@@ -73,7 +73,7 @@ class Tagger:
 
     def _begin(self, opened: OpenModel) -> None:
         self._opened: OpenModel | None = opened
-        self._labels: list[Any] = [] if opened.native is None else opened.native.labels
+        self._labels: list[Label] = [] if opened.native is None else opened.native.labels
         self._ids = {label: k for k, label in enumerate(self._labels)}
         self._native: Any = _NoLabels() if opened.native is None else opened.native
 
@@ -92,13 +92,13 @@ class Tagger:
             raise DataError(NO_LABELS)
         return self._opened.model
 
-    def labels(self) -> list[Any]:
+    def labels(self) -> list[Label]:
         """Return the labels of the model."""
         if self._opened is None:
             raise ClosedTaggerError
         return list(self._labels)
 
-    def tag(self, xseq: Iterable[Any] | ItemSequence | None = None) -> list[Any]:
+    def tag(self, xseq: Iterable[object] | ItemSequence | None = None) -> list[Label]:
         """Return the best labels of a sequence, or of the one that was set last."""
         try:
             return self._native.viterbi() if xseq is None else self._native.tag(xseq)  # type: ignore[no-any-return]
@@ -107,7 +107,7 @@ class Tagger:
         except _core.BadModel as error:
             raise ModelFileError(f"the model is damaged: {error}") from None
 
-    def set(self, xseq: Iterable[Any] | ItemSequence) -> None:
+    def set(self, xseq: Iterable[object] | ItemSequence) -> None:
         """Set the sequence that `tag`, `probability` and `marginal` are about."""
         try:
             self._native.set(xseq)
@@ -127,7 +127,7 @@ class Tagger:
             raise DataError(f"The numbers of items and labels differ: |x| = {length}, |y| = {len(ids)}")
         return math.exp(native.score(ids) - native.log_partition)
 
-    def marginal(self, y: Any, pos: int) -> float:
+    def marginal(self, y: Label, pos: int) -> float:
         """Return the probability of label `y` at position `pos` of the current sequence."""
         native = self._native
         length = native.length
@@ -137,7 +137,7 @@ class Tagger:
             raise ParameterError(f"the position {pos} is out of range: the sequence has {length} items")
         return native.marginal(self._id(y), pos)  # type: ignore[no-any-return]
 
-    def marginals(self, xseq: Iterable[Any] | ItemSequence | None = None) -> NDArray[np.float64]:
+    def marginals(self, xseq: Iterable[object] | ItemSequence | None = None) -> NDArray[np.float64]:
         """Return the probabilities of all labels of a sequence, or of the one that was set last: [items, labels]."""
         if xseq is not None:
             self.set(xseq)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from os import PathLike
 from typing import Any
 
-from crfkit._values import Entries, Label
+from crfkit._values import Entries, Label, Record
 from crfkit.compat.pycrfsuite import _logparser
 from crfkit.compat.pycrfsuite._instances import Instances
 from crfkit.compat.pycrfsuite._items import ItemSequence
@@ -25,9 +25,9 @@ class BaseTrainer:
     verbose : whether messages are printed.
     """
 
-    verbose: Any
+    verbose: object
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> BaseTrainer:
+    def __new__(cls, *args: object, **kwargs: object) -> BaseTrainer:
         # here and not in __init__, which subclasses may replace
         trainer = super().__new__(cls)
         trainer.verbose = None
@@ -40,9 +40,7 @@ class BaseTrainer:
     _cleared: bool
     _parameters: Parameters
 
-    def __init__(
-        self, algorithm: str | None = None, params: Mapping[str, Any] | None = None, verbose: bool = True
-    ) -> None:
+    def __init__(self, algorithm: str | None = None, params: Record | None = None, verbose: bool = True) -> None:
         if algorithm is not None:
             self.select(algorithm)
         if params is not None:
@@ -54,7 +52,7 @@ class BaseTrainer:
         if self.verbose:
             print(message, end="")
 
-    def append(self, xseq: Iterable[Any] | ItemSequence, yseq: Iterable[Label], group: int = 0) -> None:
+    def append(self, xseq: Iterable[object] | ItemSequence, yseq: Iterable[Label], group: int = 0) -> None:
         """Add a sequence of items and its labels (strings) to the data set.
 
         Items are lists of attributes or dicts, as in :class:`ItemSequence`. `group` is a number by which :meth:`train`
@@ -92,7 +90,7 @@ class BaseTrainer:
         """Return the names of the parameters of the algorithm."""
         return self._parameters.names()
 
-    def set_params(self, params: Mapping[str, Any]) -> None:
+    def set_params(self, params: Record) -> None:
         """Set parameters, ``{name: value}``."""
         for name, value in params.items():
             self.set(name, value)
@@ -101,7 +99,7 @@ class BaseTrainer:
         """Return all parameters, ``{name: value}``."""
         return {name: self.get(name) for name in self.params()}
 
-    def set(self, name: str, value: Any) -> None:
+    def set(self, name: str, value: object) -> None:
         """Set a parameter; raise ParameterError, a ValueError, if the algorithm has none of this name."""
         self._parameters[name] = value
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
+
+from crfkit._values import Record
 
 _CONTENTS = "__FILE_RESOURCE_DATA__"  # the key of the contents in pickles
 
@@ -64,7 +64,7 @@ class FileResource:
             state["name"] = None
         return state
 
-    def __setstate__(self, state: Mapping[str, Any]) -> None:
+    def __setstate__(self, state: Record) -> None:
         state = dict(state)
         contents = state.pop(_CONTENTS, None)
         state.pop("fd", None)  # of the process that wrote the pickle

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from crfkit._types import Array, Label, Sequences
+from crfkit._types import Array, Label, Record, Samples, Sequences
 from crfkit.chain.model.model import ChainModel
 from crfkit.compat import pycrfsuite
 from crfkit.compat.sklearn_crfsuite._fileresource import FileResource
@@ -130,9 +130,11 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         self.modelfile = FileResource(model_filename, keep_tempfiles, suffix=".crfsuite", prefix="model")
         self.training_log_: Any = None
         self._tagger: pycrfsuite.Tagger | None = None
-        self._info_cached: Any = None
+        self._info_cached: Samples = None
 
-    def fit(self, X: Sequences, y: Iterable[Label], X_dev: Any = None, y_dev: Any = None) -> CRF:
+    def fit(
+        self, X: Sequences, y: Iterable[Label], X_dev: Sequences | None = None, y_dev: Iterable[Label] | None = None
+    ) -> CRF:
         """Train on sequences X (lists of items, which are dicts or lists of attributes) with label lists y.
 
         After every iteration the model is evaluated on `X_dev`, `y_dev` if they are given; see `training_log_`.
@@ -146,19 +148,19 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         trainer: Any = self._get_trainer()
         for xseq, yseq in self._pairs(X, y, "loading training data to CRFsuite"):
             trainer.append(xseq, yseq)
-        if X_dev is not None:
+        if X_dev is not None and y_dev is not None:
             for xseq, yseq in self._pairs(X_dev, y_dev, "loading dev data to CRFsuite"):
                 trainer.append(xseq, yseq, 1)
         trainer.train(self.modelfile.name, holdout=-1 if X_dev is None else 1)
         self.training_log_ = getattr(trainer, "logparser", None)
         return self
 
-    def _pairs(self, X: Sequences, y: Iterable[Label], what: str) -> Iterator[tuple[Any, Any]]:
+    def _pairs(self, X: Sequences, y: Iterable[Label], what: str) -> Iterator[tuple[Any, Label]]:
         """Yield sequences with their labels, with a progress bar on stderr if `verbose`."""
         lengths = [len(rows) for rows in (X, y) if isinstance(rows, Sized)]
         if len(set(lengths)) > 1:
             raise DataError(f"there are {lengths[0]} sequences but {lengths[1]} label sequences")
-        pairs: Iterable[tuple[Any, Any]] = zip(X, y, strict=False)
+        pairs: Iterable[tuple[Any, Label]] = zip(X, y, strict=False)
         if self.verbose:
             from rich.console import Console
             from rich.progress import track
@@ -173,18 +175,18 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         rows = [*map(self._open.tag, X)] if _few(X) else list(self._fitted.predict(X))
         return np.array(rows, dtype=object)
 
-    def predict_single(self, xseq: Iterable[Any]) -> list[Any]:
+    def predict_single(self, xseq: Iterable[object]) -> list[Label]:
         """Return the best labels of one sequence."""
         return self._open.tag(xseq)
 
-    def predict_marginals(self, X: Iterable[Any]) -> list[list[dict[Any, float]]]:
+    def predict_marginals(self, X: Iterable[Any]) -> list[list[dict[Label, float]]]:
         """Return the probability of each label at each position: a list of dicts for every sequence."""
         tagger = self._open
         labels = tagger.labels()
         nodes = map(tagger.marginals, X) if _few(X) else self._fitted.predict_marginals(X)
         return [[dict(zip(labels, row, strict=True)) for row in node.tolist()] for node in nodes]
 
-    def predict_marginals_single(self, xseq: Iterable[Any]) -> list[dict[Any, float]]:
+    def predict_marginals_single(self, xseq: Iterable[object]) -> list[dict[Label, float]]:
         """Return the probability of each label at each position of one sequence."""
         return self.predict_marginals([xseq])[0]
 
@@ -221,7 +223,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         return self._tagger
 
     @property
-    def classes_(self) -> list[Any] | None:
+    def classes_(self) -> list[Label] | None:
         """The labels of the model."""
         return None if self.tagger_ is None else self.tagger_.labels()
 
@@ -243,12 +245,12 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         return sorted(self._info.attributes, key=lambda name: int(self._info.attributes[name]))
 
     @property
-    def state_features_(self) -> dict[tuple[str, Any], float] | None:
+    def state_features_(self) -> dict[tuple[str, Label], float] | None:
         """The weight of each (attribute, label)."""
         return None if self._info is None else self._info.state_features
 
     @property
-    def transition_features_(self) -> dict[tuple[Any, Any], float] | None:
+    def transition_features_(self) -> dict[tuple[Any, Label], float] | None:
         """The weight of each (label, next label)."""
         return None if self._info is None else self._info.transitions
 
@@ -269,7 +271,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_tagger": None, "_info_cached": None}
 
-    def __setstate__(self, state: Mapping[str, Any]) -> None:
+    def __setstate__(self, state: Record) -> None:
         # pickles of earlier versions have fewer parameters
         for name, parameter in inspect.signature(CRF.__init__).parameters.items():
             if parameter.default is not parameter.empty:

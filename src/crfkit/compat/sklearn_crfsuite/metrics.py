@@ -10,7 +10,7 @@ from crfkit.compat.sklearn_crfsuite.utils import flatten
 from crfkit.errors import DataError
 
 
-def _flat(name: str, y_true: Any, y_pred: Any, *args: Any, **options: Any) -> Any:
+def _flat(name: str, y_true: Any, y_pred: Any, *args: object, **options: object) -> Any:
     from sklearn import metrics
 
     return getattr(metrics, name)(flatten(y_true), flatten(y_pred), *args, **options)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import chain
-from typing import Any
 
 from crfkit._values import Label
 
 
-def flatten(y: Iterable[Iterable[Label]]) -> list[Any]:
+def flatten(y: Iterable[Iterable[Label]]) -> list[Label]:
     """Return the items of all lists in one list.
 
     >>> flatten([[1, 2], [3, 4]])

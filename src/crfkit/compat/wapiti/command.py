@@ -6,13 +6,18 @@ import contextlib
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
 from crfkit.cli.runtime import signals, streams
 from crfkit.cli.runtime.output import open_output
 from crfkit.cli.runtime.running import BROKEN_PIPE, described, discard_output
 from crfkit.compat.wapiti.options import PARSERS
 from crfkit.errors import CrfkitError, DataError, ParameterError
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from crfkit.convert.wapiti_model import WapitiModel
 
 MODES = {letter: mode for mode in ("train", "label", "dump", "update") for letter in (mode[0], mode)}
 USAGE = """usage: crfkit-wapiti train [options] [input data] [model file]
@@ -80,7 +85,7 @@ def say(text: str) -> None:
 # --- the modes
 
 
-def run_train(options: Any) -> None:
+def run_train(options: Namespace) -> None:
     """Train a model from data and patterns."""
     from crfkit.compat.wapiti.train import ALGORITHMS, Source, TrainOptions, train
     from crfkit.files.modelfile import check_writable
@@ -124,7 +129,7 @@ def run_train(options: Any) -> None:
     _save(model, options.output)
 
 
-def run_label(options: Any) -> None:
+def run_label(options: Namespace) -> None:
     """Label data with a model."""
     from crfkit.compat.wapiti.label import LabelOptions, label
     from crfkit.convert import load
@@ -146,7 +151,7 @@ def run_label(options: Any) -> None:
     say("* Done\n")
 
 
-def run_dump(options: Any) -> None:
+def run_dump(options: Namespace) -> None:
     """Write the weights of a model as text."""
     from crfkit.compat.wapiti.dump import dump
 
@@ -162,7 +167,7 @@ def run_dump(options: Any) -> None:
             target.write(lines)
 
 
-def run_update(options: Any) -> None:
+def run_update(options: Namespace) -> None:
     """Change weights of a model."""
     from crfkit.compat.wapiti.update import compact, update
 
@@ -179,7 +184,7 @@ def run_update(options: Any) -> None:
 RUNS = {"train": run_train, "label": run_label, "dump": run_dump, "update": run_update}
 
 
-def _save(model: Any, path: str | None) -> None:
+def _save(model: WapitiModel, path: str | None) -> None:
     """Write a model to a file or to standard output."""
     from crfkit.convert.sources import write_bytes
     from crfkit.convert.wapiti_model import format_wapiti
@@ -194,7 +199,7 @@ def _save(model: Any, path: str | None) -> None:
     say("* Done\n")
 
 
-def _refuse(options: Any) -> None:
+def _refuse(options: Namespace) -> None:
     """Raise ParameterError if an option asks for what crfkit does not do."""
     if options.type != "crf" or options.me:
         kind = "--me" if options.me else f"--type {options.type}"

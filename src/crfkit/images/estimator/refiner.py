@@ -23,7 +23,6 @@ from crfkit.solvers.parts.loop import Callback
 from crfkit.training.estimator import Estimator
 
 if TYPE_CHECKING:
-
     from crfkit.graph.encoding.grids import EdgeFeatures
     from crfkit.graph.inference.marginals import Engine
     from crfkit.graph.training.problem import LossChoice

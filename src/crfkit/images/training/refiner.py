@@ -27,7 +27,6 @@ from crfkit.training.options import SolverOptions
 from crfkit.wording import counted
 
 if TYPE_CHECKING:
-
     from crfkit.graph.encoding.grids import EdgeFeatures
     from crfkit.graph.inference.marginals import Engine
     from crfkit.graph.training.problem import LossChoice

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numbers
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
-from crfkit._values import Samples
+from crfkit._types import Array
+from crfkit._values import Label, Samples
 from crfkit.errors import ParameterError
 from crfkit.files.tables import Table
 from crfkit.graph.encoding.states import Labels
@@ -17,7 +17,7 @@ from crfkit.names import check_name
 from crfkit.structure.encoding.missing_cells import MISSING_OPTIONS
 
 Cuts = dict[str, list[float]]  # column → limits between its groups, ascending
-Bins = int | dict[Any, int] | None  # number of groups: of all columns of many numbers, or by column
+Bins = int | dict[Label, int] | None  # number of groups: of all columns of many numbers, or by column
 LONGEST_SCALE = 11  # steps, as in 0 to 10
 
 
@@ -30,7 +30,7 @@ def check_table_options(missing: str, bins: Bins) -> None:
             raise ParameterError(f"bins must be None, an integer >= 2, or such integers by column, not {bins!r}")
 
 
-def bin_numbers(Y: Samples, bins: int | dict[str, int] | None) -> tuple[Any, Cuts]:
+def bin_numbers(Y: Samples, bins: int | dict[str, int] | None) -> tuple[Samples, Cuts]:
     """Return Y with columns of many numbers cut into `bins` groups at their quantiles, and where they were cut.
 
     A single number of groups is for all columns of measurements: numbers with more different values than that, except
@@ -80,12 +80,12 @@ def _is_scale(values: Labels) -> bool:
     return whole and bool(different[-1] - different[0] < LONGEST_SCALE)
 
 
-def apply_cuts(Y: Samples, cuts: Cuts) -> Any:
+def apply_cuts(Y: Samples, cuts: Cuts) -> Samples:
     """Return Y with numbers replaced by their groups; columns that already hold names of groups stay as they are."""
     if not cuts:
         return Y
     names = column_names(Y, "y")
-    values: list[Any] = []
+    values: list[Array] = []
     for name, (column, known) in zip(names, read_columns(Y, names), strict=True):
         out = column.astype(object)
         if name in cuts and column.dtype.kind in "iuf":

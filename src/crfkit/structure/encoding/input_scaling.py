@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -106,7 +105,7 @@ def _moments(values: Floats) -> tuple[Floats, Floats]:
     return values.mean(axis=0), np.where(scales > 1e-12 * (1.0 + np.abs(values).max(axis=0, initial=0.0)), scales, 1.0)
 
 
-def _rescale(weights: Floats, means: Floats, scales: Floats, own: list[Any]) -> None:
+def _rescale(weights: Floats, means: Floats, scales: Floats, own: list[tuple[Floats, Floats]]) -> None:
     """Rescale weights [..., 1 + F + d …] in place; the first is the intercept."""
     every = [(means, scales), *own]
     m, s = (np.concatenate([part[k] for part in every]) for k in (0, 1))

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 import numpy as np
 
-from crfkit._values import Samples
+from crfkit._values import Label, Samples
 from crfkit.errors import DataError
 from crfkit.files.tables import Table
 from crfkit.graph.encoding.states import Labels
@@ -21,7 +20,7 @@ MISSING_TEXTS = frozenset({".", "-", "--", "na", "n.a.", "n.a", "#n/a", "missing
 NINE_BEYOND = 7  # 9 is a usual code for scales up to 7; on longer ones it is an answer
 
 
-def without_identifiers(Y: Samples, kept: Collection[str] = ()) -> Any:
+def without_identifiers(Y: Samples, kept: Collection[str] = ()) -> Samples:
     """Return Y without the columns that have a different value in every row; warn which ones were left out.
 
     Whole numbers and texts can be identifiers; other numbers are measurements. Columns in `kept` stay. An array, whose
@@ -47,7 +46,7 @@ def without_identifiers(Y: Samples, kept: Collection[str] = ()) -> Any:
     return take_columns(Y, [i for i in range(len(names)) if i not in found])
 
 
-def take_columns(table: Samples, ids: list[int]) -> Any:
+def take_columns(table: Samples, ids: list[int]) -> Samples:
     """Return some columns of a data frame or of a table of a file."""
     if isinstance(table, Table):
         return table.take(ids)
@@ -74,7 +73,7 @@ def warn_of_codes(Y: Samples) -> None:
         )
 
 
-def missing_codes(labels: Labels) -> list[Any]:
+def missing_codes(labels: Labels) -> list[Label]:
     """Return the labels of a column that probably stand for a missing answer; `labels` are ascending.
 
     >>> missing_codes(np.array([1, 2, 3, 4, 5, 9])), missing_codes(np.arange(11)), missing_codes(np.array([-9, 0, 1]))

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+from crfkit._values import Label
 from crfkit.errors import ModelFileError
 from crfkit.graph.encoding.tables import TableEncoder
 from crfkit.graph.model import GraphModel
@@ -27,8 +28,12 @@ from crfkit.training.path import PathPoint
 from crfkit.training.progress import print_half, print_point, print_row
 from crfkit.warn import warn_caller
 
+if TYPE_CHECKING:
+    from crfkit.graph.inference.marginals import Engine
+    from crfkit.solvers.parts.stopping import StoppingRule
+
 DISTRIBUTED_RULES = ("cv", "stability")  # rules with tasks that can run on a cluster
-Edge = tuple[Any, Any, float]
+Edge = tuple[Label, Label, float]
 Learner = TypeVar("Learner", bound="StructureEstimator")
 
 
@@ -40,12 +45,12 @@ class StructureEstimator(PredictionMixin, WeightsMixin, Estimator):
 
     method: str
     loss: str
-    inference: Any
+    inference: str | Engine
     group_norm: str
     node_strength: float
-    edge_strength: Any
+    edge_strength: float | str
     select_unit: int
-    candidates: Any
+    candidates: object
     form: str
     edge_features: bool
     refit: str
@@ -54,13 +59,13 @@ class StructureEstimator(PredictionMixin, WeightsMixin, Estimator):
     n_folds: int
     n_subsamples: int
     threshold: float
-    tolerance: Any
+    tolerance: float | StoppingRule
     max_iterations: int | None
     n_threads: int | None
     missing: str
-    bins: int | dict[Any, int] | None
+    bins: int | dict[Label, int] | None
     standardize: bool
-    cluster: Any
+    cluster: object
 
     result_: Result | None  # type: ignore[assignment] # None where nothing was minimised
 
@@ -149,7 +154,7 @@ class StructureEstimator(PredictionMixin, WeightsMixin, Estimator):
         self.classes_ = model.encoder.classes
         self.strength_ = record.strength
         self.refit_ = record.refit
-        self.strength_path_: list[PathPoint[Any]] = list(record.path)
+        self.strength_path_: list[PathPoint[object]] = list(record.path)
         p = len(model.encoder.classes)
         self.stability_ = {self._pair(edge // p, edge % p): share for edge, share in record.stability.items()}
         self.entry_order_ = [(*self._pair(edge // p, edge % p), strength) for edge, strength in record.entries]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from crfkit.warn import warn_caller
 LARGE_SCORE_ERROR = 0.05  # standard error of a score that is worth a warning
 
 
-def given_inputs(inputs: object, X: Samples, Y: Samples = None) -> Any:
+def given_inputs(inputs: object, X: Samples, Y: Samples = None) -> Samples:
     """Return the inputs; warn if they were given in the old way, as X, and raise if X and Y are in the wrong order."""
     if X is None:
         return inputs
@@ -59,11 +58,11 @@ class PredictionMixin:
     def _encoder(self) -> TableEncoder:
         raise NotImplementedError
 
-    def _grouped(self, Y: Samples) -> Any:
+    def _grouped(self, Y: Samples) -> Samples:
         """Return Y with the groups of numbers that training has made (`bins`)."""
         return apply_cuts(Y, dict(self._record.bins))
 
-    def predict(self, X: Samples = None) -> Any:
+    def predict(self, X: Samples = None) -> Samples:
         """Return labels [samples, variables].
 
         With inputs X, they are the most probable labelling. Without inputs, X is a table like Y, and each variable
@@ -92,7 +91,7 @@ class PredictionMixin:
         self.inference_status_ = marginals.status
         return encoder.by_node(marginals.nodes, data, X)
 
-    def complete(self, Y: Samples, X: Samples = None, *, inputs: object = None) -> Any:
+    def complete(self, Y: Samples, X: Samples = None, *, inputs: object = None) -> Samples:
         """Return Y with missing labels (None, NaN) filled in: the most probable ones given all others."""
         model, encoder = self._fitted(), self._encoder()
         X, Y = given_inputs(inputs, X), self._grouped(Y)
@@ -102,7 +101,7 @@ class PredictionMixin:
 
     def sample(
         self, n_samples: int = 1, X: Samples = None, random_state: object = None, *, inputs: object = None
-    ) -> Any:
+    ) -> Samples:
         """Draw labellings from the field: [n_samples, variables]; with inputs [n_samples, rows of X, variables].
 
         They are independent where the graph allows exact inference; else particles that are carried from independent
@@ -125,7 +124,7 @@ class PredictionMixin:
         """
         return self._scored(Y, given_inputs(inputs, X)).rows
 
-    def score(self, Y: Samples, X: Samples = None, *, inputs: Any = None) -> float:
+    def score(self, Y: Samples, X: Samples = None, *, inputs: object = None) -> float:
         """Return the mean of :meth:`log_likelihood`; ``score_error_`` is its standard error if it is sampled."""
         return float(np.mean(self._scored(Y, given_inputs(inputs, X)).rows))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from crfkit._values import Label, Samples
 from crfkit.graph.model import GraphModel
@@ -14,6 +14,8 @@ from crfkit.training.path import PathOptions, PathPoint
 from crfkit.training.progress import print_point
 
 if TYPE_CHECKING:
+    from crfkit.graph.inference.marginals import Engine
+    from crfkit.solvers.parts.stopping import StoppingRule
     from crfkit.training.path import Callback as PathCallback
 
 
@@ -116,10 +118,10 @@ class StructureLearner(StructureEstimator):
         self,
         method: str = "auto",
         loss: str = "pseudo-likelihood",
-        inference: Any = "auto",
+        inference: str | Engine = "auto",
         group_norm: str = "inf",
         node_strength: float = 1.0,
-        edge_strength: object = "ebic",
+        edge_strength: float | str = "ebic",
         select_unit: int = 50,
         candidates: object = None,
         form: str = "auto",
@@ -130,7 +132,7 @@ class StructureLearner(StructureEstimator):
         n_folds: int = 5,
         n_subsamples: int = 50,
         threshold: float = 0.75,
-        tolerance: object = 1e-5,
+        tolerance: float | StoppingRule = 1e-5,
         max_iterations: int | None = None,
         n_threads: int | None = None,
         random_state: object = None,
@@ -138,7 +140,7 @@ class StructureLearner(StructureEstimator):
         missing: str = "impute",
         bins: int | dict[Label, int] | None = None,
         standardize: bool = True,
-        cluster: Any = None,
+        cluster: object = None,
     ) -> None:
         self.method = method
         self.loss = loss
@@ -191,7 +193,7 @@ class StructureLearner(StructureEstimator):
         Y: Samples,
         strengths: Iterable[float] | None = None,
         *,
-        inputs: Any = None,
+        inputs: object = None,
         n: int | None = None,
         ratio: float = 0.01,
         callback: PathCallback | None = None,

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit._types import Floats, Frame
+from crfkit._types import Array, Entries, Floats, Frame, Label
 from crfkit.extras import load
 from crfkit.graph.encoding.tables import TableEncoder
 from crfkit.graph.fields.basis import expanded
@@ -64,7 +64,7 @@ class Parameters:
             scales = InputScales(np.ones(width - 1), np.ones(0))
         return cls(nodes, edges, scales.of_edges(width), scales.means_of_edges(width))
 
-    def at_means(self, e: int, K: Any, ends: Sequence[int]) -> Floats:
+    def at_means(self, e: int, K: Sequence[int] | Array, ends: Sequence[int]) -> Floats:
         """Return the tables of an edge [features, K_i, K_j], the first for rows whose inputs are the means."""
         i, j = ends
         T = self.edges[e, :, : K[i], : K[j]].copy()
@@ -128,18 +128,18 @@ class WeightsMixin:
     """The parameters of StructureLearner by name. Columns without names have numbers."""
 
     model_: GraphModel
-    edges_: list[tuple[Any, Any, float]]
-    stability_: dict[tuple[Any, Any], float]
+    edges_: list[tuple[Label, Label, float]]
+    stability_: dict[tuple[Label, Label], float]
     _record: StructureRecord
 
-    def _name(self, i: int) -> Any:
+    def _name(self, i: int) -> Label:
         encoder = _table(self._fitted())
         return encoder.variables[i] if encoder.named else i
 
     def _fitted(self) -> GraphModel:
         raise NotImplementedError
 
-    def _pair(self, i: int, j: int) -> tuple[Any, Any]:
+    def _pair(self, i: int, j: int) -> tuple[Label, Label]:
         return self._name(i), self._name(j)
 
     @property
@@ -153,7 +153,7 @@ class WeightsMixin:
         return graph
 
     @property
-    def edge_weights_(self) -> dict[tuple[tuple[Any, Any], str, tuple[Any, Any]], float]:
+    def edge_weights_(self) -> dict[tuple[tuple[Label, Label], str, tuple[Label, Label]], float]:
         """Return ((column, column), feature, (label, label)) → centred log-potential.
 
         Without inputs the feature is "intercept". Weights of inputs are per unit of the input as it was given, so the
@@ -171,7 +171,7 @@ class WeightsMixin:
         return out
 
     @property
-    def node_weights_(self) -> dict[tuple[Any, str, Any], float]:
+    def node_weights_(self) -> dict[tuple[Label, str, Label], float]:
         """Return (column, feature, label) → centred log-potential, with centred edges."""
         model = self._fitted()
         encoder, nodes = _table(model), Parameters.of(model).nodes
@@ -192,7 +192,7 @@ class WeightsMixin:
         return matrix
 
     @property
-    def edge_records_(self) -> list[dict[str, Any]]:
+    def edge_records_(self) -> list[Entries]:
         """Return a dict for each edge, in the order of ``edges_``.
 
         It has first, second, weight, kind ("coupling" has a sign, "table" has none), strongest (the pair of labels that
@@ -222,7 +222,7 @@ class WeightsMixin:
             records.append(record | extra.get((first, second), {}))
         return records
 
-    def _edge_columns(self) -> dict[tuple[Any, Any], dict[str, Any]]:
+    def _edge_columns(self) -> dict[tuple[Label, Label], Entries]:
         """Further entries of the records of edges: their place in the order of entry into the path, from 1."""
         order = getattr(self, "entry_order_", [])
         return {(a, b): {"entered": place, "entered_at": s} for place, (a, b, s) in enumerate(order, start=1)}

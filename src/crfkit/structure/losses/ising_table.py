@@ -16,13 +16,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, cached_property
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
 from crfkit._threads import thread_count
-from crfkit._types import Floats, Ids, Ints
+from crfkit._types import Floats, Ids, Ints, Sparse
 from crfkit.structure.losses.ising_patterns import CACHED_PATTERNS, BinaryTable, Group, GroupTerms
 
 FACTORS_PER_LOG = 512  # numbers up to 2 that are multiplied before their logarithm is taken
@@ -201,10 +201,10 @@ class IsingTerms:
         half = products(self.by_row(lambda q, s: -2.0 * q * s), self.s)
         return half + half.T
 
-    def hessian(self) -> Any:
+    def hessian(self) -> Sparse:
         """Return the Hessian [p + E, p + E] as a sparse matrix."""
         near, s, many = self.near, self.s, self._rows[1]
-        blocks: list[Any] = [None] * len(many)
+        blocks: list[Sparse] = [None] * len(many)
 
         def some(places: Sequence[int]) -> None:
             for place in places:

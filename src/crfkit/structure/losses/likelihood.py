@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -116,7 +115,7 @@ class StructureLikelihood(EdgeLoss):
 
     # --- candidates
 
-    def _pair_gradient(self, evaluation: Any) -> Floats:
+    def _pair_gradient(self, evaluation: GraphEvaluation) -> Floats:
         table, exact = self.table, self.engine.bound == "exact"
         _ = evaluation.value
         if table.ordinal:

@@ -13,12 +13,11 @@ has a weight for each pair of factors of its ends.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crfkit._types import Floats
+from crfkit._types import Array, Floats
 from crfkit.graph.losses.pseudo import largest_eigenvalue
 from crfkit.protocols import Evaluation
 from crfkit.structure.losses.evaluation import StructureEvaluation
@@ -77,7 +76,7 @@ class OrdinalPseudoLikelihood(StructurePseudoLikelihood):
         nodes, sums = self.gradients(R if scale is None else R * scale)
         return self.packed(nodes, self.both_ways(sums))
 
-    def neighbourhood(self, i: int) -> tuple[Floats, Any]:
+    def neighbourhood(self, i: int) -> tuple[Floats, Array]:
         """Return the features of the edges of i times the factors at their other ends [q, m], and weights [·, q]."""
         table, G = self.table, self.field.n_edge_features
         m, factors = len(table.states), table.factors

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit._types import Floats, Ints
+from crfkit._types import Array, Floats, Ids, Ints
 from crfkit.graph.losses.pseudo import largest_eigenvalue
 from crfkit.protocols import Capability, Evaluation
 from crfkit.structure.losses.edges import EdgeLoss
@@ -102,7 +102,7 @@ class StructurePseudoLikelihood(EdgeLoss):
     # --- the map from weights to logits, and back
 
     @cached_property
-    def _places(self) -> Any:
+    def _places(self) -> tuple[Ids, Ids]:
         return self.table.positions(self.edges)
 
     def logits(self, w: Floats) -> Floats:
@@ -192,7 +192,7 @@ class StructurePseudoLikelihood(EdgeLoss):
             return sums + turned
         return np.concatenate([sums[:shared] + turned[:shared], turned[shared:], sums[shared:]])
 
-    def neighbourhood(self, i: int) -> tuple[Floats, Any]:
+    def neighbourhood(self, i: int) -> tuple[Floats, Array]:
         """Return Z_i [q, m] and [states of i, q] the weight of each of its rows."""
         table, field = self.table, self.field
         S, X, D = (1 if table.ising else int(table.n_states[i])), table.features.T, table.indicator_rows
@@ -207,7 +207,7 @@ class StructurePseudoLikelihood(EdgeLoss):
         columns = [np.broadcast_to(X, (len(X), m))]
         if table.own is not None:
             columns.append(table.own[:, i].T)
-        index: Any = [(int(table.starts[i]) + states) * F + np.arange(F)]
+        index: list[Ints] = [(int(table.starts[i]) + states) * F + np.arange(F)]
         sizes = np.full((len(self.edges), 2), 1) if table.ising else table.n_states[self.edges]
         begins = field.n_node_weights + np.concatenate([[0], np.cumsum(sizes.prod(axis=1) * G)])
         for e in np.flatnonzero((self.edges == i).any(axis=1)).tolist():
