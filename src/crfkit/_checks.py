@@ -5,15 +5,19 @@ from __future__ import annotations
 import codecs
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
-from crfkit._types import Array, Features, Floats, Sparse
+from crfkit._types import Array, Features, Floats, Samples, Sparse
 from crfkit.errors import DataError, ParameterError
 
+if TYPE_CHECKING:
+    from crfkit.protocols import Vector
 
-def unmasked(values: Any, what: str) -> Any:
+
+def unmasked(values: Vector, what: str) -> Vector:
     """Return values that are no masked array; raise DataError if entries of one are masked."""
     if type(values) is np.ndarray or not isinstance(values, np.ndarray) or not isinstance(values, np.ma.MaskedArray):
         return values
@@ -26,13 +30,13 @@ def unmasked(values: Any, what: str) -> Any:
 
 
 def whole_numbers(
-    values: Any, what: str, shape: tuple[int, ...] | None = None, dtype: Any = np.int32, floats: bool = False
+    values: Vector, what: str, shape: tuple[int, ...] | None = None, dtype: DTypeLike = np.int32, floats: bool = False
 ) -> Array:
     """Return a new array of integers that fit the type and the shape; with `floats`, 2.0 counts as an integer."""
     return np.array(_whole(values, what, shape, dtype, floats), dtype=dtype, order="C")
 
 
-def index_array(values: Any, what: str, dtype: Any = np.int32) -> Array:
+def index_array(values: Vector, what: str, dtype: DTypeLike = np.int32) -> Array:
     """Return contiguous integers that fit the type: the same array if it is contiguous and of this type."""
     values = unmasked(values, what)
     if not isinstance(values, np.ndarray) or values.dtype != dtype:
@@ -45,7 +49,7 @@ def ascends(values: Array) -> bool:
     return not bool(np.any(values[1:] < values[:-1]))
 
 
-def _whole(values: Any, what: str, shape: tuple[int, ...] | None, dtype: Any, floats: bool) -> Array:
+def _whole(values: Vector, what: str, shape: tuple[int, ...] | None, dtype: DTypeLike, floats: bool) -> Array:
     try:
         array = np.asarray(unmasked(values, what))
     except (TypeError, ValueError) as error:
@@ -67,7 +71,7 @@ def _whole(values: Any, what: str, shape: tuple[int, ...] | None, dtype: Any, fl
     return array
 
 
-def weights_of(values: Any, what: str, count: int) -> Floats:
+def weights_of(values: Vector, what: str, count: int) -> Floats:
     """Return `count` finite weights >= 0; `what` names in errors what has a weight."""
     values = unmasked(values, f"the weights of {what}s")
     try:
@@ -81,7 +85,7 @@ def weights_of(values: Any, what: str, count: int) -> Floats:
     return weights
 
 
-def sparse_matrix(given: Any, what: str) -> Any:
+def sparse_matrix(given: Samples, what: str) -> Sparse:
     """Return a CSR matrix of doubles with ascending columns, made of checked copies; of any sparse format.
 
     SciPy trusts the index arrays of a matrix, and somebody may have changed them since it was made, or do so while a
@@ -124,7 +128,7 @@ def sparse_matrix(given: Any, what: str) -> Any:
 _CHECKED = "_crfkit_checked"
 
 
-def mark_checked(matrix: Sparse) -> Any:
+def mark_checked(matrix: Sparse) -> Sparse:
     """Return a CSR matrix that was made from checked ones, and is not checked again while its indices are the same."""
     arrays = matrix.indptr, matrix.indices
     for array in arrays:
@@ -139,14 +143,14 @@ def _still_checked(matrix: Sparse) -> bool:
     return same and not offsets.flags.writeable and not ids.flags.writeable
 
 
-def _indices(values: Any, what: str) -> Array:
+def _indices(values: Vector, what: str) -> Array:
     array = np.array(unmasked(values, what))
     if array.dtype.kind not in "iu" or array.ndim != 1:
         raise DataError(f"{what}: not a valid matrix; its indices are {array.dtype} of shape {array.shape}")
     return array
 
 
-def _numbers(values: Any, what: str) -> Floats:
+def _numbers(values: Vector, what: str) -> Floats:
     array = np.asarray(unmasked(values, what))
     if array.dtype.kind not in "biuf":
         raise DataError(f"{what} must be numbers, not {array.dtype}")
@@ -197,7 +201,7 @@ def check_online(max_iterations: int, seed: int) -> None:
     check_count(0, seed=seed)
 
 
-def is_whole(value: Any) -> bool:
+def is_whole(value: object) -> bool:
     """Return whether a value is an integer, of Python or NumPy, and not True or False."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
@@ -256,6 +260,6 @@ def check_encoding(encoding: str) -> None:
     raise ParameterError(f"unknown encoding {encoding!r}; common ones are utf-8, latin-1, cp1252, euc-jp, gb18030")
 
 
-def is_listed(given: Any) -> bool:
+def is_listed(given: object) -> bool:
     """Return whether a value can be a list of others: it is neither a text nor an array without dimensions."""
     return isinstance(given, Iterable) and not isinstance(given, (str, bytes)) and getattr(given, "ndim", 1) > 0

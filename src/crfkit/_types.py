@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit._values import Axes as Axes
 from crfkit._values import Entries as Entries
 from crfkit._values import Frame as Frame
 from crfkit._values import Label as Label

@@ -10,6 +10,7 @@ Samples = Any  # rows, graphs or images as people have them: arrays, data frames
 Label = Any  # what people call a state: a string, a number, anything hashable
 Sequences = Iterable[object]  # what a model of chains reads: each as features, tokens, a matrix …
 Frame = Any  # a data frame of pandas or Polars
+Axes = Any  # of Matplotlib
 Sparse = Any  # a scipy.sparse matrix
 Entries = dict[str, Any]  # an object of JSON
 Record = Mapping[str, Any]  # the same, to be read only

@@ -124,7 +124,7 @@ def _check_equal_tuples(labels: Sequence[Label], seen: Sequence[Label]) -> None:
         )
 
 
-def _typed(label: Label) -> Any:
+def _typed(label: Label) -> Label:
     """Return something that is equal for equal labels of the same kinds only."""
     return tuple(map(_typed, label)) if isinstance(label, tuple) else (_kind(type(label)), label)
 
@@ -156,7 +156,7 @@ def label_array(labels: Sequence[Label]) -> Array:
 # --- model files
 
 
-def to_json(label: Label) -> Any:
+def to_json(label: Label) -> object:
     """Return a label as JSON: plain strings, numbers and booleans as they are, others with their type.
 
     >>> to_json("a"), to_json((b"a", 1))

@@ -7,7 +7,7 @@ Penalties, solvers and stopping rules are values that do not change: `set_params
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from crfkit._values import Entries
 from crfkit.errors import ParameterError
@@ -61,7 +61,7 @@ class NestedParameters:
 def replaced(owner: str, options: dict[str, object], params: dict[str, object]) -> Entries:
     """Return `options` with `params` in place; options of their values are written ``name__option``."""
     changed = dict(options)
-    inner: dict[str, dict[str, Any]] = {}
+    inner: dict[str, Entries] = {}
     for key, value in params.items():
         name, _, rest = key.partition("__")
         if name not in options:

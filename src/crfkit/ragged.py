@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from crfkit._types import Array
 
@@ -26,7 +27,7 @@ class Ragged(list[Row]):
 
     __slots__ = ()
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         if copy is False:
             raise ValueError("a list becomes an array by copying only")
         array = np.empty(len(self), dtype=object)

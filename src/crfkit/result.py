@@ -6,10 +6,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING
 
 from crfkit._values import Entries
 from crfkit.wording import Naming, in_python
+
+if TYPE_CHECKING:
+    from crfkit.protocols import Loss, Saved, Vector
 
 LAST_WEIGHTS = "last_weights"  # in a state: the weights that it belongs to, if the result has others
 
@@ -75,18 +78,18 @@ class TraceRow:
 class Result:
     """The outcome of `minimize`. `optimality` and `value` are those of `w`, the point returned."""
 
-    w: Any
+    w: Vector
     value: float
     optimality: float
     status: Status
     trace: tuple[TraceRow, ...]
-    state: Mapping[str, Any]  # serialisable; a later run can resume from it
+    state: Saved  # serialisable; a later run can resume from it
     objective: str  # what was minimised, e.g. "chain likelihood + L2(1.0)"
     evaluations: int  # of value and gradient, including those of a last step that failed
     seconds: float  # without the time spent in callbacks
     products: int = 0  # Hessian-vector products
     passes: int = 0  # over the candidates of a loss that grows
-    loss: Any = None  # the loss that `w` belongs to, if the solver has grown it
+    loss: Loss | None = None  # the loss that `w` belongs to, if the solver has grown it
     convex: bool = True  # whether the loss is known to be convex: if not, another start may end elsewhere
 
     @property

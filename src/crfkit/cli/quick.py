@@ -6,14 +6,13 @@ have one place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from crfkit._values import Entries
+from crfkit._values import Entries, Record
 
-VALUES: dict[str, tuple[str, Callable[[str], Any]]] = {  # option → (argument, how to read it)
+VALUES: dict[str, tuple[str, Callable[[str], object]]] = {  # option → (argument, how to read it)
     "--output": ("output", Path),
     "-o": ("output", Path),
     "--encoding": ("encoding", str),
@@ -81,7 +80,7 @@ def quick_command(arguments: Sequence[str]) -> Callable[[], None] | None:
     return partial(_tag, options)
 
 
-def _tag(options: Mapping[str, Any]) -> None:
+def _tag(options: Record) -> None:
     from crfkit.cli.runtime.signals import load_native
 
     load_native()

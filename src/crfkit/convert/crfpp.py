@@ -9,8 +9,8 @@ from __future__ import annotations
 import io
 import re
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -127,7 +127,7 @@ def write(model: ChainModel, path: str | Path, encoding: str = "utf-8") -> None:
             ) from None
 
 
-def _text(model: ChainModel, templates: list[str]) -> Any:
+def _text(model: ChainModel, templates: list[str]) -> Iterator[str]:
     vocabulary, L = model.vocabulary, model.field.n_labels
     blocks: dict[str, Floats] = dict(zip(vocabulary.attributes.to_list(), _table(model, "state"), strict=True))
     blocks.update(zip(vocabulary.pair_attributes.to_list(), _table(model, "pair"), strict=True))

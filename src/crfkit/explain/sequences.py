@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crfkit._checks import check_count
-from crfkit._types import Floats, Frame, Ints, Label
+from crfkit._types import Axes, Floats, Frame, Ints, Label
 from crfkit.errors import DataError, ParameterError
 from crfkit.explain.inputs import trained_model
 from crfkit.extras import load
@@ -17,7 +17,7 @@ from crfkit.metrics import evaluate
 from crfkit.metrics.scorers import phrase_f1_scorer
 from crfkit.schemes import are_phrases
 
-Scorer = Callable[[Any, Sequence[Any], Sequence[Sequence[Any]]], float]
+Scorer = Callable[[Any, Sequence[object], Sequence[Sequence[Label]]], float]
 
 
 class WorstSequence(NamedTuple):
@@ -91,7 +91,7 @@ class LearningCurve:
         ]
         return load("pandas", "to_frame needs").DataFrame(rows)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes = None) -> Axes:
         """Draw the mean score with its standard deviation against tokens. Return the axes; needs matplotlib."""
         plt = load("matplotlib.pyplot", "plots need")
         if ax is None:

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import Any
 
 from crfkit._values import Label
 from crfkit.errors import DataError
@@ -242,7 +241,7 @@ def evaluate(gold: Iterable[Sequence[Label]], predicted: Iterable[Sequence[Label
     for what, given in (("gold", gold), ("predicted", predicted)):
         if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
             raise DataError(f"the {what} labels must be a list of label sequences, not {type(given).__name__}")
-    end: Any = object()
+    end: Label = object()
     n = [0, 0]
     for rows in zip_longest(gold, predicted, fillvalue=end):
         n = [n[k] + (rows[k] is not end) for k in (0, 1)]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from crfkit.metrics import Counts, Evaluation
@@ -43,7 +44,9 @@ def _label_tables(result: Evaluation, mistakes: int) -> list[str]:
     return lines
 
 
-def _table(rows: list[tuple[str, Counts]], columns: str, digits: int, macro: Any = None) -> list[str]:
+def _table(
+    rows: list[tuple[str, Counts]], columns: str, digits: int, macro: Mapping[str, float] | None = None
+) -> list[str]:
     width = max([len("overall"), *(len(name) for name, _ in rows)])
     lines = [f"{'':{width}}  precision   recall       F1{columns}"]
     if macro is not None:

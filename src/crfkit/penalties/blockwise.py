@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -132,9 +132,9 @@ class ByBlock(Parameters, Penalty):
     'GroupLinf(2) of blocks, L2(0.1) of the rest'
     """
 
-    kind: Any
+    kind: Callable[..., Penalty]
     strength: float = 1.0
-    rest: Any = None
+    rest: Penalty | None = None
 
     @classmethod
     def examples(cls, size: int) -> Sequence[Penalty]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from array_api_compat import array_namespace
 
@@ -27,6 +27,9 @@ from crfkit.penalties.group_rows import (
 )
 from crfkit.penalties.l1 import L1
 from crfkit.protocols import BlockNorm, Capability, EpigraphPenalty, Kind, Loss, Penalty, Selection, Vector
+
+if TYPE_CHECKING:
+    from crfkit.protocols.penalty import Place
 
 KINDS = frozenset({Kind.GROUP, Kind.PROX, Kind.EPIGRAPH})
 
@@ -90,7 +93,7 @@ class GroupNorm(Parameters, EpigraphPenalty, ABC):
         """Return the same groups with another strength."""
         return type(self)(strength, self.groups)
 
-    def restricted(self: Norm, places: Any) -> Norm:
+    def restricted(self: Norm, places: Place) -> Norm:
         return type(self)(self.strength, type(self._groups)(self._groups.ids[places]))
 
     @abstractmethod

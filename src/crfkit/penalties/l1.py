@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from array_api_compat import array_namespace
 
@@ -10,6 +10,9 @@ from crfkit.arrays import sum_absolute
 from crfkit.errors import ParameterError
 from crfkit.parameters import Parameters
 from crfkit.protocols import BlockNorm, EpigraphPenalty, Kind, Selection, Vector
+
+if TYPE_CHECKING:
+    from crfkit.protocols.penalty import Place
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class L1(Parameters, EpigraphPenalty):
         """A block stays at zero where no partial derivative exceeds the strength."""
         return Selection(BlockNorm.MAX, self.strength)
 
-    def restricted(self, places: Any) -> L1:
+    def restricted(self, places: Place) -> L1:
         return self
 
     def min_norm_subgradient(self, w: Vector, gradient: Vector) -> Vector:

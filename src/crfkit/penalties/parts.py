@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from crfkit.protocols import (
     Vector,
 )
 
+if TYPE_CHECKING:
+    from crfkit.protocols.penalty import Place
+
 SINGLE = frozenset({Kind.L1, Kind.ORTHANTS})  # corners are those of single weights
 
 
@@ -30,7 +33,7 @@ class Part:
     """A penalty of some of the weights."""
 
     label: str
-    place: Any  # a slice, or indices in ascending order
+    place: Place  # a slice, or indices in ascending order
     penalty: Any  # of the weights there
     scales: bool = True  # whether the strength of the whole is that of this part, in proportion
 
@@ -39,7 +42,7 @@ class Part:
         return f"{self.label} {self.penalty.name}"
 
     @property
-    def indices(self) -> Any:
+    def indices(self) -> Place:
         return np.arange(self.place.start, self.place.stop) if isinstance(self.place, slice) else self.place
 
     @property
@@ -47,7 +50,7 @@ class Part:
         return self.place.stop - self.place.start if isinstance(self.place, slice) else len(self.place)
 
 
-def tidy(indices: Any) -> Any:
+def tidy(indices: Vector) -> Place:
     """Return a slice where the indices lie one after another: it makes views, which take no time."""
     if len(indices) and indices[-1] - indices[0] == len(indices) - 1:
         return slice(int(indices[0]), int(indices[-1]) + 1)
@@ -57,7 +60,7 @@ def tidy(indices: Any) -> Any:
 class Portion(GrowingLoss):
     """The view of a loss that the penalty of a part is bound to: the blocks that its weights belong to."""
 
-    def __init__(self, loss: Any, place: Any) -> None:
+    def __init__(self, loss: Any, place: Place) -> None:
         self.loss = loss
         self.place = place
 
@@ -75,7 +78,7 @@ class Portion(GrowingLoss):
         return {}
 
     @property
-    def block_index(self) -> Any:
+    def block_index(self) -> Vector:
         return np.asarray(self.loss.block_index)[self.place]
 
 
@@ -168,7 +171,7 @@ class SmoothParts(_Sum, SmoothPenalty):
             _put(diagonal, part.place, some)
 
 
-def _put(vector: Vector, place: Any, numbers: Vector) -> None:
+def _put(vector: Vector, place: Place, numbers: Vector) -> None:
     if not isinstance(place, slice):  # numbers at a slice are a view
         put(vector, place, numbers)
 
@@ -194,10 +197,10 @@ class RestParts(_Sum, EpigraphPenalty):
         return max(1.0 if part.penalty.strength is None else part.penalty.strength for part in self.parts)
 
     @property
-    def pieces(self) -> Sequence[tuple[Any, RestPenalty]]:
+    def pieces(self) -> Sequence[tuple[Place, RestPenalty]]:
         return tuple((part.place, part.penalty) for part in self.parts)
 
-    def restricted(self, places: Any) -> RestPenalty:
+    def restricted(self, places: Place) -> RestPenalty:
         kept = []
         for part in self.parts:
             here = np.flatnonzero(np.isin(places, part.indices))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit._types import Floats, Label
+from crfkit._types import Axes, Floats, Ints, Label, Record
 from crfkit.errors import ParameterError
 from crfkit.extras import load
 from crfkit.names import unknown_name
@@ -17,12 +17,12 @@ COLOURS = {"positive": "C0", "negative": "C3", "without a sign": "0.45"}
 
 
 def plot_graph(
-    edges: Sequence[tuple[Any, Any, float] | Mapping[str, Any]],
-    nodes: Sequence[Any] | None = None,
-    layout: str | Mapping[Any, tuple[float, float]] = "spring",
+    edges: Sequence[tuple[Label, Label, float] | Record],
+    nodes: Sequence[Label] | None = None,
+    layout: str | Mapping[Label, tuple[float, float]] = "spring",
     labels: bool | None = None,
-    ax: Any = None,
-) -> Any:
+    ax: Axes = None,
+) -> Axes:
     """Draw edges. The width shows the size of the weight; positive is blue, negative is red, without a sign grey.
 
     Parameters
@@ -81,18 +81,20 @@ def plot_graph(
     return ax
 
 
-def _triple(edge: Any) -> tuple[Any, Any, float]:
+def _triple(edge: Any) -> tuple[Label, Label, float]:
     return (edge["first"], edge["second"], edge["weight"]) if isinstance(edge, Mapping) else edge
 
 
-def _sign(edge: Any, weight: float) -> str:
+def _sign(edge: object, weight: float) -> str:
     """Return the name of the colour of an edge."""
     if isinstance(edge, Mapping) and edge["kind"] != "coupling":
         return "without a sign"
     return "positive" if weight > 0 else "negative"
 
 
-def _places(names: Sequence[Label], ends: Any, sizes: Floats, layout: Any) -> Floats:
+def _places(
+    names: Sequence[Label], ends: Ints, sizes: Floats, layout: str | Mapping[Label, tuple[float, float]]
+) -> Floats:
     """Return the positions [nodes, 2] of the nodes."""
     if isinstance(layout, Mapping):
         if missing := [name for name in names if name not in layout]:
@@ -105,7 +107,7 @@ def _places(names: Sequence[Label], ends: Any, sizes: Floats, layout: Any) -> Fl
     return circle if layout == "circular" or not len(ends) else _spring(circle, ends, sizes)
 
 
-def _spring(start: Floats, ends: Any, sizes: Floats, iterations: int = 200) -> Floats:
+def _spring(start: Floats, ends: Ints, sizes: Floats, iterations: int = 200) -> Floats:
     """Return the layout of Fruchterman & Reingold (1991): nodes repel by k²/d, edges attract by d²/k, steps shrink.
 
     A pull to the middle keeps parts together that no edge joins.

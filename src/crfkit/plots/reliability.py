@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
+from crfkit._values import Axes
 from crfkit.chain.model.reliability import Reliability
 from crfkit.extras import load
 
 
-def plot_reliability(results: Reliability | Mapping[str, Reliability], axes: Any = None) -> Any:
+def plot_reliability(results: Reliability | Mapping[str, Reliability], axes: Axes = None) -> Axes:
     """Draw accuracy against probability, with a line per result, above how many predictions there are. Return the axes.
 
     A perfectly calibrated model lies on the diagonal; below it the model is overconfident.

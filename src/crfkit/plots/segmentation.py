@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crfkit._values import Samples
+from crfkit._values import Axes, Samples
 from crfkit.errors import DataError, ParameterError
 from crfkit.extras import load
 from crfkit.files.images import VOID, as_list, read_image
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def plot_segmentation(
     segmenter: ImageSegmenter, images: Samples, masks: Samples = None, titles: Sequence[str] | None = None
-) -> Any:
+) -> Axes:
     """Draw a row of panels per image: image, truth (if masks are given), prediction, probability. Return the figure.
 
     The probability is that of the second of two classes; of the label found where there are more.
@@ -75,7 +75,7 @@ def plot_segmentation(
     return figure
 
 
-def plot_features(segmenter: ImageSegmenter, n: int = 20, axes: Sequence[Any] | None = None) -> Any:
+def plot_features(segmenter: ImageSegmenter, n: int = 20, axes: Sequence[Axes] | None = None) -> Axes:
     """Draw bars of the n strongest weights of nodes and of edges, with the names of features. Return both axes.
 
     Features are standardised, so that weights compare. Where a feature has several weights (more than two classes),
@@ -101,5 +101,5 @@ def plot_features(segmenter: ImageSegmenter, n: int = 20, axes: Sequence[Any] | 
     return axes
 
 
-def _pyplot() -> Any:
+def _pyplot() -> Axes:
     return load("matplotlib.pyplot", "plots need")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crfkit._checks import check_count
+from crfkit._values import Axes
 from crfkit.chain.model.explanation_text import name_of
 from crfkit.chain.model.token_text import token_text
 from crfkit.errors import ParameterError
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 
 def plot_label_probabilities(
-    model: Any, x: Any, tokens: Sequence[str] | None = None, least: float = 0.05, ax: Any = None
-) -> Any:
+    model: Any, x: object, tokens: Sequence[str] | None = None, least: float = 0.05, ax: Axes = None
+) -> Axes:
     """Draw p(label | x) of each position of a sequence as a heat map. Return the axes.
 
     model : a fitted :class:`~crfkit.ChainCRF` or a :class:`~crfkit.ChainModel`
@@ -54,7 +55,7 @@ def plot_label_probabilities(
     return ax
 
 
-def plot_explanation(one: PositionExplanation, top: int = 8, ax: Any = None) -> Any:
+def plot_explanation(one: PositionExplanation, top: int = 8, ax: Axes = None) -> Axes:
     """Draw what decided for the label of a position as bars: the `top` largest contributions, and the rest as one.
 
     Return the axes. The bars add up to the logarithm of the ratio of two probabilities: that of the best labelling, and

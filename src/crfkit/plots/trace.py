@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from crfkit._values import Axes
 from crfkit.errors import ParameterError
 from crfkit.extras import load
 from crfkit.result import Result
 
 
 def plot_trace(
-    results: Mapping[str, Result], optimum: float | None = None, against: str = "seconds", ax: Any = None
-) -> Any:
+    results: Mapping[str, Result], optimum: float | None = None, against: str = "seconds", ax: Axes = None
+) -> Axes:
     """Draw one line per result. Return the axes.
 
     `optimum` is the value that gaps are measured from, by default the smallest in the results; `against` is any
@@ -36,8 +36,8 @@ def plot_errors(
     results: Mapping[str, Result],
     keys: Sequence[str] = ("train_error", "test_error"),
     against: str = "seconds",
-    axes: Sequence[Any] | None = None,
-) -> Any:
+    axes: Sequence[Axes] | None = None,
+) -> Axes:
     """Draw a panel for the objective and one for each key, with a line per result. Return the axes.
 
     Keys are what callbacks returned: with ``callbacks=[lambda it: {"test_error": error(it.w)}]`` a trace has
@@ -72,14 +72,14 @@ def plot_errors(
     return axes
 
 
-def _pyplot(against: str) -> Any:
+def _pyplot(against: str) -> Axes:
     plt = load("matplotlib.pyplot", "plots need")
     if against not in ("seconds", "iteration", "evaluations"):
         raise ParameterError(f"against must be 'seconds', 'iteration' or 'evaluations', not {against!r}")
     return plt
 
 
-def _label(ax: Any, against: str, y: str) -> None:
+def _label(ax: Axes, against: str, y: str) -> None:
     ax.set_xlabel(against if against != "iteration" else "iterations")
     ax.set_ylabel(y)
     ax.grid(alpha=0.3)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from crfkit._values import Axes
 from crfkit.extras import load
 
 if TYPE_CHECKING:
     from crfkit.chain.training.tuning import Tuning
 
 
-def plot_tuning(tuning: Tuning, ax: Any = None) -> Any:
+def plot_tuning(tuning: Tuning, ax: Axes = None) -> Axes:
     """Plot the trials that saw the whole training set, or most of it; return the axes.
 
     Trials of one kind (features, cut, order, penalty) are joined by a line, and those that saw less of the training set

@@ -13,6 +13,9 @@ from crfkit._values import Vector as Vector
 from crfkit.capabilities import BlockNorm, Capability
 from crfkit.errors import CapabilityError
 
+if TYPE_CHECKING:
+    from crfkit.graph.inference.marginals import Engine
+
 
 class Evaluation(Protocol):
     """A loss at one point; what is asked for is computed once, when it is first asked for."""
@@ -40,10 +43,10 @@ class LossOptions:
     name: str = ""  # the option that named the loss
     n_threads: int | None = None
     seed: int = 0
-    cost: Any = None  # [gold label, label], of losses with `takes_cost`
+    cost: Vector = None  # [gold label, label], of losses with `takes_cost`
     precision: str = "double"  # of losses with `has_single`
     attributes: Any = None  # which attributes of the training set those of the field are, if they are not all
-    engine: Callable[[], Any] | None = None  # makes the engine of losses with inference
+    engine: Callable[[], Engine] | None = None  # makes the engine of losses with inference
     start_tolerance: float | None = None  # of such an engine
 
 
@@ -136,7 +139,7 @@ class Loss:
         """Return the time of an epoch of stochastic gradients, in evaluations."""
         raise self._cannot(Capability.ONLINE)
 
-    def order(self, n: int, seed: int, epoch: int) -> Any:
+    def order(self, n: int, seed: int, epoch: int) -> Vector:
         """Return the order of the n sequences in an epoch of stochastic gradients; its arguments determine it."""
         return np.random.default_rng([seed, epoch]).permutation(n)
 
@@ -197,7 +200,7 @@ class GrowingLoss(Loss):
         """Return the same active blocks with more candidates; what they are depends on the shape."""
         raise NotImplementedError
 
-    def carry(self, evaluation: Any, place: Any) -> Evaluation | None:
+    def carry(self, evaluation: Any, place: Vector) -> Evaluation | None:
         """Return this loss where an evaluation of a smaller one was, with the new weights at zero, without inference.
 
         Of its gradient the new weights are read. None: it cannot be had without inference, and the loss is evaluated

@@ -9,6 +9,8 @@ from crfkit.capabilities import Kind, Selection
 from crfkit.errors import ParameterError
 from crfkit.protocols.loss import Loss, Vector
 
+Place = Any  # of weights in a vector: a slice, or indices in ascending order
+
 
 class Penalty:
     """A function of the weights that is added to the loss."""
@@ -110,11 +112,11 @@ class RestPenalty(Penalty):
         raise NotImplementedError
 
     @property
-    def pieces(self) -> Sequence[tuple[Any, RestPenalty]]:
+    def pieces(self) -> Sequence[tuple[Place, RestPenalty]]:
         """Pairs (place, penalty of the weights there) whose sum it is, where strengths differ; places are disjoint."""
         return ((slice(None), self),)
 
-    def restricted(self, places: Any) -> RestPenalty:
+    def restricted(self, places: Place) -> RestPenalty:
         """Return the same penalty as a function of the weights at these places alone, with all others at zero."""
         raise ParameterError(f"{self.name} cannot be restricted to some of the weights")
 

@@ -118,7 +118,7 @@ class GaussSeidel(TakesBatches):
         here, violations = At(point, ids, scores, progress), Violations(len(ids), excess, excess)
         return Grown(here, objective.loss, violations, objective.passes, batches, batches.taken)
 
-    def _worst(self, objective: Objective, here: At) -> tuple[Any, Any]:
+    def _worst(self, objective: Objective, here: At) -> tuple[Vector, Vector]:
         """Return (ids of the M blocks that violate most, those of them to switch on); −1 is one of them."""
         loss: Any = objective.loss
         on, inverse = np.unique(np.asarray(loss.block_index), return_inverse=True)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from crfkit._checks import check_count, check_online, check_positive
 from crfkit.arrays import add_scaled, norm
@@ -107,7 +107,7 @@ class RDA(IterativeSolver):
             raise ParameterError(f"random_start must be a finite number >= 0, not {self.random_start!r}")
 
     def init(self, objective: Objective, w0: Vector, saved: Saved) -> RDAState:
-        loss: Any = objective.loss
+        loss: Loss = objective.loss
         n = len(loss.data)
         order = shuffled(self.seed, 2**31, n)
         size = self.batch if self.batch is not None else max(min(MOST_IN_BATCH, n // LEAST_BATCHES), 1)
@@ -199,7 +199,7 @@ def _pass(
         gradient = (1.0 / _share(objective, batch)) * batch.at(w).grad
         total += gradient
         k += 1
-        pull: Any = state.gamma / math.sqrt(k)
+        pull: float = state.gamma / math.sqrt(k)
         if squares is not None:
             squares += gradient * gradient
             pull = (state.gamma / k) * (squares**0.5 + TINY)
@@ -207,8 +207,8 @@ def _pass(
     return w, replace(state, total=total, k=k, squares=squares)
 
 
-def _share(objective: Objective, batch: Any) -> float:
-    loss: Any = objective.loss
+def _share(objective: Objective, batch: Vector) -> float:
+    loss: Loss = objective.loss
     return len(batch.data) / len(loss.data)
 
 
@@ -218,7 +218,7 @@ def _cycle(batches: Sequence[Loss], seed: int, count: int) -> Iterator[Loss]:
         yield batches[shuffled(seed, epoch, len(batches))[place]]
 
 
-def _dual_step(objective: Objective, total: Vector, centre: Vector, k: int, pull: Any) -> Vector:
+def _dual_step(objective: Objective, total: Vector, centre: Vector, k: int, pull: float) -> Vector:
     """Return argmin_x total/k·x + l2/2·‖x‖² + rest(x) + ½·Σ pull·(x − centre)²; `pull` is a number or a vector."""
     a = objective.l2 + pull
     w = (pull / a) * centre - total / (k * a)

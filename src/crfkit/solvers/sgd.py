@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from crfkit._checks import check_count, check_online, check_positive
+from crfkit._types import Floats
 from crfkit.arrays import dot
 from crfkit.protocols import Capability, Kind, Saved, Vector
 from crfkit.result import Status
@@ -93,7 +94,7 @@ def run_epoch(
     return float(online.sgd(order, step_sizes(step_size, l2, n, updates, n), l2, l1, averaged))
 
 
-def step_sizes(step_size: float, l2: float, n: int, first: int, count: int) -> Any:
+def step_sizes(step_size: float, l2: float, n: int, first: int, count: int) -> Floats:
     """Return η of the updates first … first + count."""
     epochs = (first + np.arange(count, dtype=np.float64)) / n
     if l2 > 0:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from array_api_compat import array_namespace
 
@@ -72,7 +72,7 @@ class SMD(IterativeSolver):
             raise ParameterError(f"meta must be >= 0 and decay between 0 and 1, not {self.meta!r} and {self.decay!r}")
 
     def init(self, objective: Objective, w0: Vector, saved: Saved) -> SMDState:
-        loss: Any = objective.loss
+        loss: Loss = objective.loss
         n = len(loss.data)
         order = shuffled(self.seed, 2**31, n)
         batches = [loss.subset(order[k : k + self.batch]) for k in range(0, n, self.batch)]
@@ -84,12 +84,12 @@ class SMD(IterativeSolver):
         return SMDState(start, batches, p, v, saved_count(saved, "epoch", 0))
 
     def step(self, objective: Objective, state: SMDState) -> SMDState:
-        loss: Any = objective.loss
+        loss: Loss = objective.loss
         n, w, p, v = len(loss.data), 1.0 * state.point.w, 1.0 * state.p, 1.0 * state.v
         xp = array_namespace(w)
         annealing = 30.0 / (30.0 + state.epoch)
         for k in shuffled(self.seed, state.epoch, len(state.batches)):
-            batch: Any = state.batches[k]
+            batch: Vector = state.batches[k]
             share = len(batch.data) / n  # of the penalty
             evaluation = batch.at(w)
             g, curved = evaluation.grad, evaluation.hessp(v)

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit._checks import ascends, sparse_matrix, unmasked
+from crfkit._types import Array, Sparse
 from crfkit.errors import DataError
 
 if TYPE_CHECKING:
     import scipy.sparse
 
 
-def is_matrix(sequence: Any) -> bool:
+def is_matrix(sequence: object) -> bool:
     """Return whether a sequence is a matrix [positions, features] and not a list of items."""
     if isinstance(sequence, np.ndarray):
         return sequence.dtype.kind in "biuf"
@@ -69,7 +70,7 @@ def stack_matrices(X: Iterable[Any], n_features: int | None) -> tuple[NDArray[np
     return places, matrix
 
 
-def _is_plain(part: Any) -> bool:
+def _is_plain(part: Sparse) -> bool:
     """Return whether a sparse matrix is of the usual kind: CSR, with arrays that have the right types and sizes."""
     if part.format != "csr":
         return False
@@ -84,7 +85,7 @@ def _is_plain(part: Any) -> bool:
     )
 
 
-def _stacked(parts: list[Any], starts: NDArray[np.int64], n_features: int) -> tuple[Any, Any, Any] | None:
+def _stacked(parts: list[Any], starts: NDArray[np.int64], n_features: int) -> tuple[Array, Array, Array] | None:
     """Return (values, columns, offsets) of all matrices as one, copied and then checked; None if they are not valid."""
     listed = [(part.data, part.indices, part.indptr) for part in parts]
     values = np.concatenate([part[0] for part in listed], dtype=np.float64)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +31,7 @@ class Embeddings:
         self.words, self.vectors = words, vectors
 
     @classmethod
-    def of(cls, given: Any) -> Embeddings:
+    def of(cls, given: object) -> Embeddings:
         """Return the vectors of a mapping from words, or of a text file."""
         if isinstance(given, Embeddings):
             return given

@@ -10,7 +10,7 @@ from typing import Any
 
 from crfkit import _core
 from crfkit._checks import is_whole
-from crfkit._values import Entries
+from crfkit._values import Entries, Record
 from crfkit.errors import ParameterError
 from crfkit.names import unknown_name
 from crfkit.parameters import Parameters
@@ -208,12 +208,12 @@ class TextFeatures(Parameters):
     def __getstate__(self) -> dict[str, object]:
         return {item.name: getattr(self, item.name) for item in fields(self)}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: Record) -> None:
         for name, value in state.items():
             object.__setattr__(self, name, value)
 
 
-def _columns(given: Any) -> tuple[int, ...]:
+def _columns(given: object) -> tuple[int, ...]:
     columns = (given,) if isinstance(given, numbers.Integral) else given
     if isinstance(columns, str) or not isinstance(columns, Iterable):
         raise ParameterError(f"columns must be numbers of columns, such as (1,), not {given!r}")
@@ -228,7 +228,7 @@ def _columns(given: Any) -> tuple[int, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _rules(name: str, given: Any) -> tuple[str, ...]:
+def _rules(name: str, given: object) -> tuple[str, ...]:
     found = (given,) if isinstance(given, str) else given
     found = tuple(found) if isinstance(found, Iterable) else (None,)
     if not all(isinstance(rule, str) for rule in found):
@@ -236,7 +236,7 @@ def _rules(name: str, given: Any) -> tuple[str, ...]:
     return found
 
 
-def _gazetteers(given: Any) -> dict[str, Phrases]:
+def _gazetteers(given: object) -> dict[str, Phrases]:
     if not isinstance(given, Mapping):
         raise ParameterError(f"gazetteers must be a mapping from names to phrases or paths, not {given!r}")
     return {check_name(name): phrases_of(name, phrases) for name, phrases in given.items()}

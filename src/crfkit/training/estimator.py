@@ -10,11 +10,16 @@ from typing import TYPE_CHECKING, Any
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
+from crfkit._values import Samples
 from crfkit.parameters import NestedParameters
 from crfkit.result import Result, Status
 from crfkit.training.options import SolverOptions, make_seed
 from crfkit.training.progress import print_row
 from crfkit.warn import warn_caller
+
+if TYPE_CHECKING:
+    from crfkit.protocols import Penalty, Solver
+    from crfkit.solvers.parts.stopping import StoppingRule
 
 if TYPE_CHECKING:  # solvers take longest to load and only training needs them
     from crfkit.solvers.parts.loop import Callback
@@ -43,18 +48,18 @@ class Estimator(NestedParameters, BaseEstimator):  # type: ignore[misc]
     `fit` ends with :meth:`_keep`. All methods that need a model ask :meth:`_fitted` for it.
     """
 
-    penalty: Any
-    solver: Any
-    tolerance: Any
+    penalty: Penalty | None
+    solver: str | Solver
+    tolerance: float | StoppingRule
     max_iterations: int | None
     n_threads: int | None
     random_state: object
     verbose: int
 
     model_: Any
-    classes_: Any
+    classes_: Samples
 
-    def __new__(cls, *_: Any, **options: Any) -> Any:
+    def __new__(cls, *_: object, **options: object) -> Any:
         """Make an estimator; raise a TypeError that names what to write for an option of another package."""
         for name, value in options.items():
             if name in OF_OTHER_PACKAGES:

@@ -21,7 +21,7 @@ class SolverOptions:
     """Options of the solver and the penalty; the names are those of the estimators."""
 
     penalty: Penalty | None = None
-    solver: Any = "auto"
+    solver: str | Solver = "auto"
     tolerance: float | StoppingRule = 1e-5
     max_iterations: int | None = None
     n_threads: int | None = None

@@ -175,7 +175,7 @@ class PathOptions:
         """
         grid, solver = self.grid(loss, penalty), solver.for_path()
 
-        def solve(strength: float, before: tuple[Any, Vector]) -> tuple[PathPoint[S], tuple[Any, Vector]]:
+        def solve(strength: float, before: tuple[Loss, Vector]) -> tuple[PathPoint[S], tuple[Loss, Vector]]:
             now, w = before
             used = (at or penalty.at)(strength)
             result = solver.minimize(now, used, w)
@@ -198,7 +198,7 @@ def regularisation_path(
     strengths: Iterable[float] | None = None,
     n: int = 20,
     ratio: float = 1e-3,
-    solver: Any = None,
+    solver: Solver | None = None,
     score: Callable[[Vector], float] | None = None,
     callback: Callback | None = None,
 ) -> tuple[PathPoint[Any], ...]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from crfkit.protocols import Loss
 from crfkit.training.tasks import Tasks
+
+if TYPE_CHECKING:
+    from crfkit.solvers.parts.loop import Callback
 
 
 class Placement:
@@ -26,7 +29,7 @@ class Placement:
         return Tasks()
 
     @property
-    def callbacks(self) -> Sequence[Any]:
+    def callbacks(self) -> Sequence[Callback]:
         """Return callbacks that add columns about the placement to the trace of a training."""
         return ()
 
@@ -44,7 +47,7 @@ HERE = Placement()
 
 
 @contextmanager
-def placement(cluster: Any) -> Iterator[Placement]:
+def placement(cluster: object) -> Iterator[Placement]:
     """Yield the placement that the option `cluster` of an estimator or a command stands for; None is this process."""
     if cluster is None:
         yield HERE

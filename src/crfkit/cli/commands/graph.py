@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -147,7 +147,7 @@ def _read(given: GraphOptions) -> tuple[TableEncoder, Table | None, Ids]:
     X, Y = choose_columns(table, given.features, given.labels, given.label_file, given.header, na)
     if edge_file is not None and not edge_file.exists():
         raise DataError("there is no such file; --edges must be a file of edges, complete or none", edge_file)
-    graph: Any = given.edges if edge_file is None else read_edges(edge_file, Y)
+    graph: str | list[tuple[int, int]] = given.edges if edge_file is None else read_edges(edge_file, Y)
     try:
         encoder, states = TableEncoder.learn(
             X, Y, graph=graph, edge_inputs=given.edge_features, constant=lambda note: say(note, err=True)

@@ -16,6 +16,7 @@ from crfkit.errors import ParameterError
 if TYPE_CHECKING:
     from crfkit._types import Floats, Ids
     from crfkit.files.tables import Table
+    from crfkit.graph.data import GraphData
     from crfkit.graph.encoding.tables import TableEncoder
     from crfkit.graph.inference.marginals import Marginals
     from crfkit.graph.model import GraphModel
@@ -84,7 +85,7 @@ class _Rows:
 
     encoder: TableEncoder
     features: Table | None
-    encoded: Any
+    encoded: GraphData
     states: Ids | None  # [rows, labels] of the labels in the table, −1 where there is none
     known: Ids | None  # those that are observed; None if none is
     alone: bool  # whether labels are predicted from other labels of their row
@@ -182,7 +183,7 @@ def _find(trained: GraphModel, rows: _Rows, marginals: bool) -> _Found:
     return _Found(found.labels, inferred, rows.encoder.by_node(inferred.nodes, rows.encoded, rows.features))
 
 
-def _columns(rows: _Rows, found: _Found, marginals: bool) -> tuple[list[str], list[list[Any]]]:
+def _columns(rows: _Rows, found: _Found, marginals: bool) -> tuple[list[str], list[list[object]]]:
     """Return the names and the values of the columns to write."""
     encoder = rows.encoder
     columns = [column.tolist() for column in encoder.labels(found.best, rows.encoded, rows.features).T]

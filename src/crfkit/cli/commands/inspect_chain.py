@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,7 @@ from crfkit.chain.model.model import ChainModel
 from crfkit.errors import ParameterError
 from crfkit.wording import counted
 
-Row = dict[str, Any]  # a weight and its name
+Row = Entries  # a weight and its name
 
 
 def summary(

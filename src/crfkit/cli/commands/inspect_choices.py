@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from crfkit._values import Record
 
 
-def describe_choices(training: Record, inference: Any = None, decode: object = None) -> list[str]:
+def describe_choices(training: Record, inference: object = None, decode: object = None) -> list[str]:
     """Return a line with the options and what "auto" was, or none for models whose file does not record them.
 
     >>> describe_choices({"solver": "auto", "auto": {"solver": "owlqn", "decode": "tree"}}, "junction", "auto")

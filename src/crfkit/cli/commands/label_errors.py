@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crfkit._values import Entries
+from crfkit._values import Entries, Label
 from crfkit.cli.commands.text_hint import hinting
 from crfkit.cli.options import shared
 from crfkit.cli.options.declared import own_option, takes
@@ -117,13 +117,13 @@ def _judged_by_folds(given: LabelErrorOptions, source: ColumnFile) -> tuple[Labe
     return find_label_errors(crf, X, y, given.folds, given.rounds, given.seed, progress), source
 
 
-def _read(source: ColumnFile, attributes: bool) -> tuple[list[Any], Any, ColumnFile]:
+def _read(source: ColumnFile, attributes: bool) -> tuple[Sequence[object], list[list[Label]], ColumnFile]:
     """Return the sequences and labels of a file of columns or attributes, and the file with its format."""
     from crfkit.chain.encoding.attribute_files import is_attributes
     from crfkit.files.columns import ColumnFile, read_columns
     from crfkit.files.crfsuite_data import read_crfsuite
 
-    X: list[Any]
+    X: Sequence[object]
     if not attributes:
         X, y = read_columns(source)
     elif is_attributes([source], False):

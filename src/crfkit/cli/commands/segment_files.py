@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import typer
@@ -45,7 +45,7 @@ def check_classes(classes: Array) -> None:
         raise ParameterError(f"masks need classes that are integers from 0 to 65535; the model's classes are {shown}")
 
 
-def write_mask(folder: Path, stem: str, mask: Any, classes: Array) -> None:
+def write_mask(folder: Path, stem: str, mask: Array, classes: Array) -> None:
     """Write STEM_mask.png with 8 or 16 bits per pixel."""
     check_classes(classes)
     write_picture(folder / f"{stem}_mask.png", mask.astype(np.uint8 if classes.max() <= 255 else np.uint16))
@@ -58,7 +58,7 @@ def write_map(folder: Path, stem: str, probabilities: object) -> None:
         np.save(stream, np.asarray(probabilities, dtype=np.float32))
 
 
-def overlay(image: Image, mask: Any, classes: Array) -> Any:
+def overlay(image: Image, mask: Array, classes: Array) -> Array:
     """Return the image [H, W, 3] with all classes but the first tinted."""
     rgb = image if image.ndim == 3 else np.repeat(image[..., None], 3, axis=2)
     tints = np.concatenate([[[0, 0, 0]], COLOURS[np.arange(len(classes) - 1) % len(COLOURS)]]).astype(np.float32)

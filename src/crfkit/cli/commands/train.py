@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from crfkit.cli.options.declared import takes
 from crfkit.cli.options.label import class_weights
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from crfkit.result import Result
     from crfkit.solvers.parts.loop import Callback
 
-    Work = Callable[[list[Any]], tuple[ChainModel, Result]]  # from callbacks to a model and how training went
+    Work = Callable[[list[Callback]], tuple[ChainModel, Result]]  # from callbacks to a model and how training went
 
 SOLVERS = """
 Solvers for L1 and L2 penalties, with --l2 1 by default: {solvers with l2}.
@@ -122,21 +122,21 @@ def _checked_files(given: TrainOptions) -> list[ColumnFile]:
     return sources
 
 
-def _checkpoints(given: TrainOptions) -> tuple[list[Any], Checkpoint | None]:
+def _checkpoints(given: TrainOptions) -> tuple[list[Callback], Checkpoint | None]:
     """Return what writes checkpoints, and the checkpoint to continue from."""
     from crfkit.files.checkpoint import Checkpoint, Checkpoints
 
     if given.checkpoint_every is not None and given.checkpoint is None:
         raise ParameterError("--checkpoint-every needs a file for the checkpoints; give --checkpoint FILE")
     every = "10m" if given.checkpoint_every is None else given.checkpoint_every
-    periodic = [] if given.checkpoint is None else [Checkpoints(given.checkpoint, every)]
+    periodic: list[Callback] = [] if given.checkpoint is None else [Checkpoints(given.checkpoint, every)]
     return periodic, None if given.resume is None else Checkpoint.load(given.resume)
 
 
 def _on_cluster(
     given: TrainOptions,
     training: ChainTraining,
-    cluster: Any,
+    cluster: object,
     sources: Sequence[ColumnFile],
     start: Checkpoint | None,
 ) -> Work:
@@ -195,7 +195,7 @@ def _read_dev(given: TrainOptions, corpus: TaggedCorpus, sources: Sequence[Colum
     return Dev(data, gold, PATIENCE if given.patience is None else given.patience, sources[-1].name)
 
 
-def _run(given: TrainOptions, work: Work, checkpoints: list[object]) -> tuple[ChainModel, Result]:
+def _run(given: TrainOptions, work: Work, checkpoints: list[Callback]) -> tuple[ChainModel, Result]:
     """Train, show progress, and name the files in errors that are of all of them."""
     from crfkit.cli.runtime.progress import json_log, progress_callback
     from crfkit.cli.runtime.signals import result_is_kept

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from crfkit._values import Record
 from crfkit.cli.options import shared
 from crfkit.cli.options.declared import own_option, takes
 from crfkit.cli.options.plot import check_plot, write_plot
@@ -128,7 +129,7 @@ def _tuner(given: TuneOptions) -> Tuner:
 
     strengths = (("l2", given.l2), ("l1", given.l1))
     ranges = {name: _range(f"--{name}", text) for name, text in strengths if text is not None}
-    inputs: dict[str, Mapping[str, Any]] = {
+    inputs: dict[str, Record] = {
         path.name: {"template": read_template(path, given.encoding)} for path in given.template or ()
     }
     inputs |= {name: {"features": name} for name in given.features or ()}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from crfkit._values import Label
 from crfkit.cli.options import shared
 from crfkit.cli.options.declared import own_option, takes
 from crfkit.cli.runtime.finishing import outcome, say_written
@@ -174,7 +175,7 @@ def _check(result: Result) -> None:
         raise KeyboardInterrupt
 
 
-def _label_classes(model: ChainModel) -> dict[Any, str] | None:
+def _label_classes(model: ChainModel) -> dict[Label, str] | None:
     """Return the classes of the model's labels."""
     if model.field.label_classes is None:
         return None

@@ -9,12 +9,13 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
 
 import typer
 
+from crfkit._values import Entries
+
 MARGIN = "   "
-Piece = tuple[str, dict[str, Any]]  # text, and how typer.style shows it
+Piece = tuple[str, Entries]  # text, and how typer.style shows it
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from crfkit._values import Entries, Samples
 from crfkit.cli.demo.data import N_IMAGES, N_NEW_IMAGES
 from crfkit.cli.demo.screen import Screen, can_show
 
 if TYPE_CHECKING:
+    from crfkit._types import Array
+    from crfkit.files.images import Image
     from crfkit.images.model.segmenter import SegmenterModel
 
 BLOCK = 4
@@ -58,7 +60,7 @@ def run(folder: Path, seed: int, screen: Screen) -> Entries:
     }
 
 
-def block_by_block(model: SegmenterModel, images: Samples, masks: Samples, held_out: Samples) -> list[Any]:
+def block_by_block(model: SegmenterModel, images: Samples, masks: Samples, held_out: Samples) -> list[Array]:
     """Return masks of a field with the same features, scales and penalty but no edges: p(y | x) = Π p(y_i | h_i)."""
     import numpy as np
 
@@ -69,7 +71,7 @@ def block_by_block(model: SegmenterModel, images: Samples, masks: Samples, held_
 
     features = model.features
 
-    def rows(image: Any) -> Any:
+    def rows(image: Image) -> Array:
         values = (features.compute(read_image(image)) - model.mean) / model.scale
         return values.reshape(-1, values.shape[-1])
 
@@ -88,7 +90,7 @@ def side_by_side(masks: Entries) -> str:
     return "\n".join("   ".join(parts).rstrip() for parts in zip(*pictures, strict=True))
 
 
-def _draw(mask: Any) -> list[str]:
+def _draw(mask: Array) -> list[str]:
     middle = mask[BLOCK // 2 :: BLOCK, BLOCK // 2 :: BLOCK].astype(bool).tolist()
     signs = "·▄▀█" if can_show("·▄▀█") else ".,'#"
     return [

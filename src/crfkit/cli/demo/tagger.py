@@ -5,13 +5,15 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from crfkit._values import Entries
 from crfkit.cli.demo.screen import Piece, Screen
 
 if TYPE_CHECKING:
     from crfkit.chain.estimator.chain_crf import ChainCRF
+    from crfkit.chain.model.explanation import Contribution, PositionExplanation
+    from crfkit.chain.model.spans import Span
 
 COLOURS = {"PER": "yellow", "LOC": "green", "ORG": "cyan", "DATE": "magenta"}
 KINDS = {"PER": "a person", "LOC": "a place", "ORG": "a firm", "DATE": "a date"}
@@ -75,7 +77,7 @@ def tag(tagger: Tagger, folder: Path, screen: Screen) -> Entries:
     }
 
 
-def _least_certain(sentences: list[list[str]], found: Any) -> str:
+def _least_certain(sentences: list[list[str]], found: list[list[Span]]) -> str:
     """Return which of the names that are shown is the least certain one."""
     least = min(((span.probability, n, span) for n in SHOWN for span in found[n]), key=lambda row: row[0], default=None)
     if least is None:
@@ -85,7 +87,7 @@ def _least_certain(sentences: list[list[str]], found: Any) -> str:
     return text + (": the last sentence does not say what it is." if n == SHOWN[-1] else ".")
 
 
-def _marked(tokens: list[str], spans: Any) -> list[Piece]:
+def _marked(tokens: list[str], spans: list[Span]) -> list[Piece]:
     """Return a sentence in pieces: words, and names with their type and probability."""
     starts = {span.start: span for span in spans}
     pieces: list[Piece] = []
@@ -166,7 +168,7 @@ def _kind(label: str) -> str:
     return KINDS.get(label[2:], "no name")
 
 
-def _reasons(one: Any, tokens: list[str], which: str) -> str:
+def _reasons(one: PositionExplanation, tokens: list[str], which: str) -> str:
     """Return the strongest reasons in words."""
     lines = [f"{which} {one.token}: {_kind(one.label)} rather than {_kind(one.runner_up)}, by {one.difference:+.2f}"]
     shown = [c for c in one.contributions if c.amount > 0][:TOP]
@@ -176,7 +178,7 @@ def _reasons(one: Any, tokens: list[str], which: str) -> str:
     return "\n".join(lines)
 
 
-def _plain(c: Any, tokens: list[str]) -> str:
+def _plain(c: Contribution, tokens: list[str]) -> str:
     """Return a contribution in plain English; an attribute without words for it keeps its name."""
     if c.kind != "attribute":
         return f"{tokens[c.position]!r} goes on with {_kind(c.labels[1])}"

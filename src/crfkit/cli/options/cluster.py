@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from crfkit.errors import ParameterError
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from crfkit.graph.training.train import GraphTraining
 
 
-def make_cluster(address: str | None, shards: int | None) -> Any:
+def make_cluster(address: str | None, shards: int | None) -> object:
     """Return the cluster of the options; None to train in this process."""
     if address is None:
         if shards is not None:
@@ -25,7 +25,7 @@ def make_cluster(address: str | None, shards: int | None) -> Any:
 
 
 @contextmanager
-def placed(training: GraphTraining, cluster: Any) -> Iterator[GraphTraining]:
+def placed(training: GraphTraining, cluster: object) -> Iterator[GraphTraining]:
     """Yield the training here, or with its loss on a cluster."""
     from crfkit.training.placement import placement
 

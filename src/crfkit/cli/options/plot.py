@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
+from crfkit._values import Axes
 from crfkit.errors import ParameterError
 from crfkit.extras import check_installed, load
 
@@ -19,7 +19,7 @@ def check_plot(plot: Path | None) -> None:
     check_installed("matplotlib", "--plot needs")
 
 
-def write_plot(plot: Path, draw: Callable[[], Any]) -> None:
+def write_plot(plot: Path, draw: Callable[[], Axes]) -> None:
     """Write the figure of the axes that `draw` returns."""
     from crfkit.cli.runtime.output import open_output
 

@@ -16,7 +16,7 @@ from crfkit.wording import printable
 
 
 def run(
-    command: Callable[[], Any],
+    command: Callable[[], object],
     usage_error: type[Exception] | tuple[()] = (),
     program: str = "crfkit",
     failure: int = 2,

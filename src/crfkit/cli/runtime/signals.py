@@ -73,7 +73,7 @@ class Interrupts:
     def _again(self, *_: object) -> None:
         interrupts.arrive()
 
-    def _lost(self, unraisable: Any) -> None:
+    def _lost(self, unraisable: sys.UnraisableHookArgs) -> None:
         """Try again if the exception came where none can be raised, such as in a destructor."""
         if issubclass(unraisable.exc_type, KeyboardInterrupt):
             signal.setitimer(signal.ITIMER_REAL, _AGAIN)
