@@ -8,8 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit._values import Axes as Axes
+from crfkit._values import Client as Client
+from crfkit._values import Delayed as Delayed
 from crfkit._values import Entries as Entries
 from crfkit._values import Frame as Frame
+from crfkit._values import Future as Future
 from crfkit._values import Label as Label
 from crfkit._values import Record as Record
 from crfkit._values import Samples as Samples

@@ -215,7 +215,7 @@ def curvature_pair(
     return dot(s, y), dot(y, y)
 
 
-def row_type(x: Vector) -> Vector:
+def row_type(x: Vector) -> Any:
     """Return the type of numbers for rows that are read often, less precise where more of them would fill the caches.
 
     That is single floats for many doubles, and their upper halves (bfloat16, two to three digits; kept as uint16) for
@@ -231,7 +231,7 @@ def is_narrow(rows: Vector) -> bool:
     return rows in (np.float32, np.uint16)
 
 
-def scale_type(rows: Vector, x: Vector) -> Vector:
+def scale_type(rows: Vector, x: Vector) -> Any:
     """Return the type of numbers of a vector that scales rows of a type, where x is one of the vectors."""
     return np.float32 if is_native(x) and rows == np.uint16 else x.dtype
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from crfkit._values import Entries
+from crfkit._values import Entries, Record, Vector
 from crfkit.wording import Naming, in_python
 
 if TYPE_CHECKING:
-    from crfkit.protocols import Loss, Saved, Vector
+    from crfkit.protocols import Loss
 
 LAST_WEIGHTS = "last_weights"  # in a state: the weights that it belongs to, if the result has others
 
@@ -83,7 +83,7 @@ class Result:
     optimality: float
     status: Status
     trace: tuple[TraceRow, ...]
-    state: Saved  # serialisable; a later run can resume from it
+    state: Record  # serialisable; a later run can resume from it
     objective: str  # what was minimised, e.g. "chain likelihood + L2(1.0)"
     evaluations: int  # of value and gradient, including those of a last step that failed
     seconds: float  # without the time spent in callbacks

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,12 +16,10 @@ from numpy.typing import ArrayLike
 from crfkit._types import Floats, Ints
 from crfkit.chain.attribute_index import block_norms
 from crfkit.distributed.loss import ShardedEvaluation, ShardedLoss
+from crfkit.distributed.shards import Shards
 from crfkit.errors import ParameterError
 from crfkit.names import check_name
 from crfkit.protocols import BlockNorm, Capability, Evaluation, GrowingLoss
-
-if TYPE_CHECKING:
-    from crfkit.distributed.shards import Shards
 
 KINDS = ("state", "pair")  # of attributes
 

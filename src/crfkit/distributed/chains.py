@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crfkit._types import Ints
+from crfkit._types import Client, Ints
 from crfkit.chain.data import SequenceData
 from crfkit.chain.fields.field import ChainField
 from crfkit.chain.fields.part import FieldPart
@@ -17,9 +16,6 @@ from crfkit.distributed.cluster import Cluster
 from crfkit.distributed.loss import ShardedLoss
 from crfkit.distributed.shards import Recipe, Shards
 from crfkit.protocols import Capability, Loss
-
-if TYPE_CHECKING:
-    from distributed import Client
 
 
 @dataclass(frozen=True, eq=False)

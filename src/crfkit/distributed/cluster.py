@@ -17,16 +17,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from crfkit import __version__
 from crfkit._threads import count_threads
+from crfkit._values import Client
 from crfkit.errors import ClusterError, ParameterError
 from crfkit.extras import load
 from crfkit.wording import counted
-
-if TYPE_CHECKING:
-    from distributed import Client
 
 Result = TypeVar("Result")
 LOCAL = re.compile(r"local(?::(\d+))?")

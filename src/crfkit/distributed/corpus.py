@@ -13,11 +13,11 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from crfkit._types import Ints
+from crfkit._types import Client, Future, Ints
 from crfkit.chain.data import SequenceData
 from crfkit.chain.encoding.pieces import Numbering, RawPiece, count, joined, numbered
 from crfkit.chain.encoding.sequences import TaggedCorpus
@@ -34,9 +34,6 @@ from crfkit.distributed.loss import ShardedLoss
 from crfkit.distributed.shards import TIMED_OUT, Recipe, Shards
 from crfkit.errors import ClusterError, CrfkitError, DataError, ParameterError
 from crfkit.protocols import Loss
-
-if TYPE_CHECKING:
-    from distributed import Client, Future
 
 WATCH, PAUSE = 5.0, 0.01  # seconds between looks whether there are workers, and whether a task is done
 

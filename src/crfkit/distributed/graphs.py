@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from crfkit._values import Client
 from crfkit.distributed.chains import shard_count, split_positions
 from crfkit.distributed.cluster import Cluster
 from crfkit.distributed.loss import ShardedLoss
@@ -15,13 +16,9 @@ from crfkit.distributed.shards import Recipe, Shards
 from crfkit.errors import ParameterError
 from crfkit.graph.data import GraphData
 from crfkit.graph.fields.field import GraphField
+from crfkit.graph.inference.marginals import Engine
 from crfkit.losses import LOSSES
 from crfkit.protocols import Capability, Loss
-
-if TYPE_CHECKING:
-    from distributed import Client
-
-    from crfkit.graph.inference.marginals import Engine
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ with w_k the weights that shard k has, and the sum in the order of the tree of s
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,10 +20,6 @@ from crfkit.distributed.shards import Shards
 from crfkit.errors import CapabilityError
 from crfkit.protocols import Capability, Evaluation, Saved
 from crfkit.protocols.field_loss import FieldLoss, LazyEvaluation
-
-if TYPE_CHECKING:
-    from crfkit.chain.fields.field import ChainField
-    from crfkit.graph.fields.field import GraphField
 
 # of the loss of a shard, what its sum has as well
 SUMS = frozenset(
@@ -62,7 +58,7 @@ class ShardedLoss(FieldLoss):
     rounding: float
     trusted: float
 
-    def __init__(self, shards: Shards, field: ChainField | GraphField, transport: str = "double") -> None:
+    def __init__(self, shards: Shards, field: Any, transport: str = "double") -> None:
         self.shards = shards
         self.field = field
         self._transport = transport
@@ -75,7 +71,6 @@ class ShardedLoss(FieldLoss):
         self._epoch_cost = max(one.epoch_cost or 0.0 for one in about)
         self.data = Size(sum(recipe.end - recipe.begin for recipe in shards.recipes))
         self.finest = self.tolerance = DOUBLE
-        self.rounding = self.trusted = 0.0
         if Capability.PRECISION in self.capabilities:
             self.finest = min(one.finest for one in about)
             self.tolerance = max(one.tolerance for one in about)

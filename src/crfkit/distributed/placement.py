@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+from crfkit._values import Client
+from crfkit.chain.data import SequenceData
+from crfkit.chain.fields.field import ChainField
 from crfkit.chain.training.problem import ChainOptions
 from crfkit.distributed.chains import sharded_chain
 from crfkit.distributed.cluster import Cluster, connect
@@ -14,14 +17,8 @@ from crfkit.distributed.loss import ShardedLoss
 from crfkit.distributed.tasks import ClusterTasks
 from crfkit.distributed.training import TrafficColumns, selecting
 from crfkit.protocols import Loss
+from crfkit.solvers.parts.loop import Callback
 from crfkit.training.placement import Placement
-
-if TYPE_CHECKING:
-    from distributed import Client
-
-    from crfkit.chain.data import SequenceData
-    from crfkit.chain.fields.field import ChainField
-    from crfkit.solvers.parts.loop import Callback
 
 
 class ClusterPlacement(Placement):

@@ -14,11 +14,11 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from crfkit._types import Floats, Ints, Samples
+from crfkit._types import Client, Floats, Future, Ints, Samples
 from crfkit.distributed.branches import Answer, Part, branches_of, summed
 from crfkit.distributed.calls import LOST, Place, Request, ask
 from crfkit.distributed.cluster import Cluster, short
@@ -26,9 +26,6 @@ from crfkit.distributed.shard import About, Maker, Shard, asked_below
 from crfkit.errors import ClusterError, CrfkitError, DataError
 from crfkit.extras import load
 from crfkit.wording import counted
-
-if TYPE_CHECKING:
-    from distributed import Client, Future
 
 TIMED_OUT = (TimeoutError, asyncio.TimeoutError)
 CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)

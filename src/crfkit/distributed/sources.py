@@ -6,11 +6,11 @@ import codecs
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
-from crfkit._values import Label
+from crfkit._values import Delayed, Label
 from crfkit.chain.encoding.attribute_files import begins_with_attributes, is_attributes
 from crfkit.chain.encoding.frames import FrameColumns, frame_sequences
 from crfkit.chain.encoding.pieces import RawPiece, raw_files, raw_sequences
@@ -19,9 +19,6 @@ from crfkit.chain.training.train import NEEDS_FEATURES
 from crfkit.errors import DataError, ParameterError
 from crfkit.extras import load
 from crfkit.files.columns import ColumnFile
-
-if TYPE_CHECKING:
-    from dask.delayed import Delayed
 
 BLOCK = 1 << 16
 BLANK_LINE = re.compile(rb"\n[ \t\r]*\n")

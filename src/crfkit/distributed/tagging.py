@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count, islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from crfkit._checks import check_count
-from crfkit._values import Frame
+from crfkit._values import Delayed, Frame
 from crfkit.chain.encoding.frames import FrameColumns
 from crfkit.distributed.frame_rows import (
     BATCH,
@@ -31,10 +31,6 @@ from crfkit.errors import DataError, ParameterError
 from crfkit.extras import load
 from crfkit.names import check_name
 
-if TYPE_CHECKING:
-    from dask.bag import Bag
-    from dask.delayed import Delayed
-
 # what can be asked for: the method of the model, and the options that it takes
 QUESTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "labels": ("predict", ()),
@@ -51,7 +47,7 @@ QUESTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
 # --- bags
 
 
-def tag_bag(model: object, bag: object, what: str = "labels", batch_size: int = BATCH, **options: object) -> Bag:
+def tag_bag(model: object, bag: object, what: str = "labels", batch_size: int = BATCH, **options: object) -> Delayed:
     """Return a Dask bag with the prediction of each sequence of a bag, in the same order and partitions.
 
     Nothing is computed yet; the bag may be written, reduced or computed with any scheduler of Dask.

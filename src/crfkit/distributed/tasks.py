@@ -15,19 +15,15 @@ import time
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 from uuid import uuid4
 
 from crfkit._threads import limited_threads
-from crfkit._values import Entries
+from crfkit._values import Client, Entries, Future
 from crfkit.distributed.cluster import Cluster, bounded, connect
 from crfkit.errors import ClusterError, CrfkitError
 from crfkit.extras import load
 from crfkit.training.tasks import D, I, R, S, Tasks, V
-
-if TYPE_CHECKING:
-    from distributed import Client, Future
-
 
 POLL = 5.0  # seconds between questions whether the tasks are still under way
 SILENT = (OSError, TimeoutError, asyncio.TimeoutError)  # what Dask raises if somebody does not answer

@@ -10,7 +10,7 @@ import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +19,6 @@ from crfkit.errors import CheckpointWarning, ModelFileError, ParameterError
 from crfkit.files import modelfile
 from crfkit.result import LAST_WEIGHTS, Result
 from crfkit.warn import warn_caller
-
-if TYPE_CHECKING:
-    from crfkit.solvers.parts.loop import Iteration
 
 
 @dataclass(frozen=True)
@@ -38,7 +35,7 @@ class Checkpoint:
         return cls(state.pop(LAST_WEIGHTS, result.w), state)
 
     @classmethod
-    def at(cls, iteration: Iteration) -> Checkpoint:
+    def at(cls, iteration: Any) -> Checkpoint:
         """Return the checkpoint of an iteration, as callbacks see it. The limit of iterations counts on from there."""
         return cls(iteration.w, dict(iteration.saved()))
 
@@ -90,7 +87,7 @@ class Checkpoints:
         self._seconds, self._iterations = interval(every)
         self._last = (time.monotonic(), -1)
 
-    def __call__(self, iteration: Iteration) -> None:
+    def __call__(self, iteration: Any) -> None:
         number = iteration.row.iteration
         before, last = self._last
         if last < 0 or number < last:  # the start, of this run or of another one, is not worth a checkpoint

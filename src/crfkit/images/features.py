@@ -6,7 +6,6 @@ import hashlib
 import json
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +15,8 @@ from crfkit._values import Entries
 from crfkit.errors import DataError, ModelFileError, ParameterError
 from crfkit.files import limits, modelfile
 from crfkit.images.c1 import C1_NAMES, block_means, c1_units
-from crfkit.images.custom import CustomFeatures, check_names, with_names
+from crfkit.images.custom import CustomFeatures, Function, check_names, with_names
 from crfkit.images.sift import CELL, SIFT_NAMES, dense_sift
-
-if TYPE_CHECKING:
-    from crfkit.images.custom import Function
 
 Image = NDArray[np.float32]
 

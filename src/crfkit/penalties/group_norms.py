@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from array_api_compat import array_namespace
 
@@ -27,9 +27,7 @@ from crfkit.penalties.group_rows import (
 )
 from crfkit.penalties.l1 import L1
 from crfkit.protocols import BlockNorm, Capability, EpigraphPenalty, Kind, Loss, Penalty, Selection, Vector
-
-if TYPE_CHECKING:
-    from crfkit.protocols.penalty import Place
+from crfkit.protocols.penalty import Place
 
 KINDS = frozenset({Kind.GROUP, Kind.PROX, Kind.EPIGRAPH})
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from array_api_compat import array_namespace
 
@@ -10,9 +10,7 @@ from crfkit.arrays import sum_absolute
 from crfkit.errors import ParameterError
 from crfkit.parameters import Parameters
 from crfkit.protocols import BlockNorm, EpigraphPenalty, Kind, Selection, Vector
-
-if TYPE_CHECKING:
-    from crfkit.protocols.penalty import Place
+from crfkit.protocols.penalty import Place
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,9 +21,7 @@ from crfkit.protocols import (
     SmoothPenalty,
     Vector,
 )
-
-if TYPE_CHECKING:
-    from crfkit.protocols.penalty import Place
+from crfkit.protocols.penalty import Place
 
 SINGLE = frozenset({Kind.L1, Kind.ORTHANTS})  # corners are those of single weights
 

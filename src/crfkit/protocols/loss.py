@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 
 from crfkit._types import Ints
-from crfkit._values import Vector as Vector
+from crfkit._types import Vector as Vector
 from crfkit.capabilities import BlockNorm, Capability
 from crfkit.errors import CapabilityError
 
@@ -81,26 +81,20 @@ class Loss:
             """Capabilities that solvers may use."""
 
         @property
-        def n_terms(self) -> float:
-            """How many terms it sums, positions say; with the capability "online"."""
-
+        def n_terms(self) -> float: ...  # how many terms it sums, positions say; with the capability "online"
+        # with the capability "precision": the relative rounding error of values, and the length of the gradient above
+        # which its own error does not matter
         @property
-        def rounding(self) -> float:
-            """Relative rounding error of its values; with the capability "precision"."""
-
+        def rounding(self) -> float: ...
         @property
-        def trusted(self) -> float:
-            """Length of the gradient above which its error does not matter; with the capability "precision"."""
-
+        def trusted(self) -> float: ...
     else:
         n_terms = rounding = trusted = 0.0
 
     convex: bool = True  # whether it is known to be, so that a stationary point is the optimum
     data: Any = None  # the sequences or graphs of the ids of `subset`, if it keeps them
     engine: Any = None  # of inference; None for losses without
-    tolerance: float = (
-        0.0  # how precisely it is evaluated; with the capability "precision" solvers lower it to `finest`
-    )
+    tolerance: float = 0.0  # the error of evaluations; with the capability "precision" solvers lower it to `finest`
     finest: float = 0.0
 
     @classmethod

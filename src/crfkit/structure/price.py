@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtrc, chdtri, gammaln
 
-from crfkit._types import Flags, Floats, Ids, Ints
-from crfkit._values import Sparse
+from crfkit._types import Flags, Floats, Ids, Ints, Sparse
 from crfkit.structure.losses.edges import EdgeLoss
 from crfkit.structure.losses.evaluation import SparseEvaluation
 from crfkit.structure.losses.pseudo import StructurePseudoLikelihood

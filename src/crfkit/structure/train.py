@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from crfkit._types import Entries, Floats, Ids, Samples
 from crfkit.errors import ParameterError
+from crfkit.graph.inference.marginals import Engine
 from crfkit.graph.model import GraphModel, ready_engine
 from crfkit.structure.encoding.drawn_labels import DrawnLabels
 from crfkit.structure.losses.edges import EdgeLoss
@@ -31,9 +32,6 @@ from crfkit.structure.support import pseudo_likelihood_of
 from crfkit.structure.table import StructureData, read_structure
 from crfkit.training.path import PathOptions, PathPoint, gathered
 from crfkit.warn import warn_caller
-
-if TYPE_CHECKING:
-    from crfkit.graph.inference.marginals import Engine
 
 
 @dataclass(frozen=True)

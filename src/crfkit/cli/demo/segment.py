@@ -6,12 +6,11 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crfkit._values import Entries, Samples
+from crfkit._types import Array, Entries, Samples
 from crfkit.cli.demo.data import N_IMAGES, N_NEW_IMAGES
 from crfkit.cli.demo.screen import Screen, can_show
 
 if TYPE_CHECKING:
-    from crfkit._types import Array
     from crfkit.files.images import Image
     from crfkit.images.model.segmenter import SegmenterModel
 

@@ -6,7 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,10 +21,7 @@ from crfkit.penalties import L2, ElasticNet, NoPenalty
 from crfkit.protocols import Penalty, Solver, Vector
 from crfkit.result import Result, Status, TraceRow
 from crfkit.solvers.lbfgs import LBFGS
-from crfkit.solvers.parts.stopping import AnyOf, GradientNorm, PeriodDecrease
-
-if TYPE_CHECKING:
-    from crfkit.solvers.parts.stopping import StoppingRule
+from crfkit.solvers.parts.stopping import AnyOf, GradientNorm, PeriodDecrease, StoppingRule
 
 NOTHING_TO_DO, ALREADY_MINIMAL, ROUNDING, NO_STEP = -1020, 2, -1001, -998  # codes of CRFsuite's L-BFGS
 

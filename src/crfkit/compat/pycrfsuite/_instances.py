@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,12 +11,10 @@ from crfkit import _core
 from crfkit._types import Floats, Ids, Ints, Label
 from crfkit.chain.data import SequenceData
 from crfkit.chain.encoding.sequences import TaggedCorpus, Vocabulary, rank_attributes, renumber
+from crfkit.chain.encoding.vocabulary import Encoded
 from crfkit.compat.pycrfsuite._errors import LabelTypeError
 from crfkit.errors import DataError
 from crfkit.labels import label_array
-
-if TYPE_CHECKING:
-    from crfkit.chain.encoding.vocabulary import Encoded
 
 
 @dataclass(frozen=True)

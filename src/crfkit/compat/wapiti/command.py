@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 from crfkit.cli.runtime import signals, streams
 from crfkit.cli.runtime.output import open_output
 from crfkit.cli.runtime.running import BROKEN_PIPE, described, discard_output
 from crfkit.compat.wapiti.options import PARSERS
 from crfkit.errors import CrfkitError, DataError, ParameterError
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from crfkit.convert.wapiti_model import WapitiModel
 
 MODES = {letter: mode for mode in ("train", "label", "dump", "update") for letter in (mode[0], mode)}
 USAGE = """usage: crfkit-wapiti train [options] [input data] [model file]
@@ -184,7 +180,7 @@ def run_update(options: Namespace) -> None:
 RUNS = {"train": run_train, "label": run_label, "dump": run_dump, "update": run_update}
 
 
-def _save(model: WapitiModel, path: str | None) -> None:
+def _save(model: Any, path: str | None) -> None:
     """Write a model to a file or to standard output."""
     from crfkit.convert.sources import write_bytes
     from crfkit.convert.wapiti_model import format_wapiti

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,16 +13,14 @@ from crfkit.errors import ModelFileError
 from crfkit.graph.encoding.tables import TableEncoder
 from crfkit.graph.encoding.tables_or_graphs import learn_encoder
 from crfkit.graph.estimator.pairwise import PairwiseEstimator
+from crfkit.graph.inference.marginals import Engine
 from crfkit.graph.model import Encoder, GraphModel
+from crfkit.graph.training.problem import LossChoice
 from crfkit.protocols import Penalty, Solver
 from crfkit.solvers import StoppingRule
 from crfkit.solvers.parts.loop import Callback
 from crfkit.training.tags import TableInputs
 from crfkit.warn import warn_caller
-
-if TYPE_CHECKING:
-    from crfkit.graph.inference.marginals import Engine
-    from crfkit.graph.training.problem import LossChoice
 
 
 class GraphCRF(TableInputs, PairwiseEstimator):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,16 +15,14 @@ from crfkit.errors import ModelFileError
 from crfkit.graph.encoding.grids import EdgeFeatures, GridEncoder, loaded_edge_function
 from crfkit.graph.encoding.image_names import naming_images
 from crfkit.graph.estimator.pairwise import Given, PairwiseEstimator
+from crfkit.graph.inference.marginals import Engine
 from crfkit.graph.model import Encoder, GraphModel
+from crfkit.graph.training.problem import LossChoice
 from crfkit.protocols import Penalty, Solver
 from crfkit.solvers import StoppingRule
 from crfkit.solvers.parts.loop import Callback
+from crfkit.training.path import PathPoint
 from crfkit.training.tags import StructuredInputs
-
-if TYPE_CHECKING:
-    from crfkit.graph.inference.marginals import Engine
-    from crfkit.graph.training.problem import LossChoice
-    from crfkit.training.path import PathPoint
 
 
 class GridCRF(StructuredInputs, PairwiseEstimator):

@@ -5,30 +5,27 @@ from __future__ import annotations
 import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from numpy.typing import ArrayLike
 
 from crfkit._types import Entries, Floats, Ids, Label, Samples
 from crfkit.errors import ApproximationWarning, ParameterError
 from crfkit.graph.data import GraphData
-from crfkit.graph.inference.marginals import InferenceStatus, Marginals
+from crfkit.graph.inference.marginals import Engine, InferenceStatus, Marginals
 from crfkit.graph.model import DECODERS, Encoder, GraphModel, node_accuracy
+from crfkit.graph.training.problem import LossChoice
 from crfkit.graph.training.train import GraphTraining
 from crfkit.names import check_name
 from crfkit.protocols import Penalty
 from crfkit.solvers.parts.loop import Callback
 from crfkit.training.estimator import Estimator, warn_convergence
 from crfkit.training.options import make_seed
+from crfkit.training.path import Callback as PathCallback
 from crfkit.training.path import PathOptions, PathPoint
 from crfkit.training.placement import placement
 from crfkit.training.progress import print_point
 from crfkit.warn import warn_caller
-
-if TYPE_CHECKING:
-    from crfkit.graph.inference.marginals import Engine
-    from crfkit.graph.training.problem import LossChoice
-    from crfkit.training.path import Callback as PathCallback
 
 Self = TypeVar("Self", bound="PairwiseEstimator")
 

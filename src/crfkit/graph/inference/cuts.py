@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crfkit._types import Flags, Floats, Ids, Ints, Samples
+from crfkit._types import Flags, Floats, Ids, Ints
 from crfkit.errors import CapabilityError
 from crfkit.extras import is_installed, load
 from crfkit.graph.fields.potentials import Potentials, check_states
@@ -155,15 +155,10 @@ def _expand(maxflow: Any, potentials: Potentials, labels: Ids, alpha: int) -> Id
     return np.where((goes == 1) & accepted, np.int32(alpha), labels)
 
 
-def _cut(
-    maxflow: Any,
-    graph: Graph,
-    unary: Floats,
-    tables: Floats,
-    free: Flags,
-    fixed: Ids,
-    refuse: Callable[[int], CapabilityError],
-) -> Ids:
+Refuse = Callable[[int], CapabilityError]  # of an edge that no cut can have
+
+
+def _cut(maxflow: Any, graph: Graph, unary: Floats, tables: Floats, free: Flags, fixed: Ids, refuse: Refuse) -> Ids:
     """Return the best of two choices per node [n] by a minimum cut; nodes that are not free have the choice `fixed`."""
     inner, costs, capacities = costs_of_choices(graph, unary, tables, free, fixed)
     if (bad := np.flatnonzero(_repulsive(tables[inner]))).size:
@@ -230,14 +225,14 @@ def tables_between(potentials: Potentials, first: Ids, second: Ids) -> Floats:
     return own
 
 
-def _refuse_cut(edge: int, table: Samples, graph: Graph) -> CapabilityError:
+def _refuse_cut(edge: int, table: Floats, graph: Graph) -> CapabilityError:
     return CapabilityError(
         f"edge {edge} {tuple(graph.edges[edge].tolist())} has the table {table.tolist()}, which prefers different "
         "states (P00 + P11 < P01 + P10): no graph cut decodes it; use 'max-product', 'junction', 'qpbo' or 'icm'"
     )
 
 
-def _refuse_expansion(edge: int, table: Samples, graph: Graph, alpha: int, b: int, c: int) -> CapabilityError:
+def _refuse_expansion(edge: int, table: Floats, graph: Graph, alpha: int, b: int, c: int) -> CapabilityError:
     return CapabilityError(
         f"edge {edge} {tuple(graph.edges[edge].tolist())} has P({alpha},{alpha}) + P({b},{c}) < "
         f"P({b},{alpha}) + P({alpha},{c}) ({table[1, 1]:g} + {table[0, 0]:g} < {table[0, 1]:g} + {table[1, 0]:g}): "

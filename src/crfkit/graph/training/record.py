@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from crfkit.graph.data import GraphData
 from crfkit.graph.inference.defaults import default_decoder
+from crfkit.graph.inference.marginals import Engine
 from crfkit.graph.model import GraphModel
 from crfkit.protocols import Loss, Penalty, Solver
 from crfkit.result import Result
 from crfkit.training.defaults import chosen_solver
-
-if TYPE_CHECKING:
-    from crfkit.graph.inference.marginals import Engine
 
 QUICK = 2500  # nodes of a graph up to which looking for its decoder takes a few hundredths of a second
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from crfkit._types import Floats, Ints, Samples
+from crfkit._types import Floats, Ints
 from crfkit.graph.data import GraphData
 from crfkit.graph.encoding.tables import TableEncoder
 from crfkit.graph.fields.field import GraphField
@@ -112,7 +112,7 @@ class _Fold:
     def make(
         cls,
         data: GraphData,
-        held_out: Samples,
+        held_out: Ints,
         rows: Ints,
         field: GraphField,
         encoder: TableEncoder,

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit._types import Array, Floats, Label, Samples
 from crfkit.errors import DataError
+from crfkit.graph.encoding.grids import EdgeFeatures
+from crfkit.graph.inference.marginals import Engine
+from crfkit.graph.training.problem import LossChoice
 from crfkit.graph.training.train import concerns
 from crfkit.images.model.refiner import RefinerModel
 from crfkit.images.probability_maps import pixel_accuracy, read_maps
@@ -21,11 +23,6 @@ from crfkit.protocols import Penalty, Solver
 from crfkit.solvers import StoppingRule
 from crfkit.solvers.parts.loop import Callback
 from crfkit.training.estimator import Estimator
-
-if TYPE_CHECKING:
-    from crfkit.graph.encoding.grids import EdgeFeatures
-    from crfkit.graph.inference.marginals import Engine
-    from crfkit.graph.training.problem import LossChoice
 
 
 class Refiner(Estimator):

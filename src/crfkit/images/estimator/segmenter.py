@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from crfkit._values import Samples
 from crfkit.errors import ParameterError
+from crfkit.graph.inference.marginals import Engine
+from crfkit.graph.training.problem import LossChoice
 from crfkit.images.custom import Function
 from crfkit.images.estimator.prediction import SegmenterPrediction
 from crfkit.images.features import ImageFeatures
@@ -20,10 +21,6 @@ from crfkit.protocols import Penalty, Solver
 from crfkit.solvers import StoppingRule
 from crfkit.solvers.parts.loop import Callback
 from crfkit.warn import warn_caller
-
-if TYPE_CHECKING:
-    from crfkit.graph.inference.marginals import Engine
-    from crfkit.graph.training.problem import LossChoice
 
 
 class ImageSegmenter(SegmenterPrediction):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +13,10 @@ from crfkit._types import Floats, Ids, Label, Samples
 from crfkit.errors import DataError, ParameterError
 from crfkit.files.images import as_list
 from crfkit.graph.encoding.calibrated import CalibratedEncoder
+from crfkit.graph.encoding.grids import EdgeFeatures
 from crfkit.graph.graph import Graph
+from crfkit.graph.inference.marginals import Engine
+from crfkit.graph.training.problem import LossChoice
 from crfkit.graph.training.record import with_chosen_engine
 from crfkit.graph.training.train import GraphTraining
 from crfkit.images.features import Image
@@ -25,11 +27,6 @@ from crfkit.result import Result, Status
 from crfkit.solvers.parts.loop import Callback
 from crfkit.training.options import SolverOptions
 from crfkit.wording import counted
-
-if TYPE_CHECKING:
-    from crfkit.graph.encoding.grids import EdgeFeatures
-    from crfkit.graph.inference.marginals import Engine
-    from crfkit.graph.training.problem import LossChoice
 
 DETAIL_IMAGES = 20  # images that the share of details is chosen on
 DETAILS = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)  # shares that are tried

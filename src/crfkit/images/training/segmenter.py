@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +17,9 @@ from crfkit._values import Samples
 from crfkit.errors import ParameterError
 from crfkit.files.masks import MaskRules
 from crfkit.graph.encoding.grids import cached_grid
+from crfkit.graph.inference.marginals import Engine
 from crfkit.graph.model import GraphModel
+from crfkit.graph.training.problem import LossChoice
 from crfkit.graph.training.record import with_chosen_engine
 from crfkit.graph.training.train import GraphTraining
 from crfkit.images.blocks import UPSAMPLING
@@ -56,17 +58,12 @@ from crfkit.names import full_name
 from crfkit.penalties import L1, L2
 from crfkit.pool import in_threads
 from crfkit.protocols import Kind, Penalty
-from crfkit.result import Result
+from crfkit.result import Result, TraceRow
 from crfkit.solvers.parts.loop import Callback
 from crfkit.training.options import SolverOptions
 from crfkit.training.path import PathPoint
 from crfkit.training.resources import peak_memory
 from crfkit.wording import Naming, in_python
-
-if TYPE_CHECKING:
-    from crfkit.graph.inference.marginals import Engine
-    from crfkit.graph.training.problem import LossChoice
-    from crfkit.result import TraceRow
 
 CHECKPOINT_SECONDS = 60.0
 WITHOUT_INFERENCE = ("pseudo-likelihood", "composite")

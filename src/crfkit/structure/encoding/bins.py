@@ -7,8 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from crfkit._types import Array
-from crfkit._values import Label, Samples
+from crfkit._types import Array, Label, Samples
 from crfkit.errors import ParameterError
 from crfkit.files.tables import Table
 from crfkit.graph.encoding.states import Labels

@@ -6,15 +6,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from crfkit._values import Label
 from crfkit.errors import ModelFileError
 from crfkit.graph.encoding.tables import TableEncoder
+from crfkit.graph.inference.marginals import Engine
 from crfkit.graph.model import GraphModel
 from crfkit.names import full_name
 from crfkit.result import Result, Status
 from crfkit.solvers.parts.loop import Callback
+from crfkit.solvers.parts.stopping import StoppingRule
 from crfkit.structure.estimator.prediction import PredictionMixin
 from crfkit.structure.estimator.weights import WeightsMixin, edge_sizes
 from crfkit.structure.options import StructureOptions, Tunables
@@ -27,10 +29,6 @@ from crfkit.training.options import SolverOptions
 from crfkit.training.path import PathPoint
 from crfkit.training.progress import print_half, print_point, print_row
 from crfkit.warn import warn_caller
-
-if TYPE_CHECKING:
-    from crfkit.graph.inference.marginals import Engine
-    from crfkit.solvers.parts.stopping import StoppingRule
 
 DISTRIBUTED_RULES = ("cv", "stability")  # rules with tasks that can run on a cluster
 Edge = tuple[Label, Label, float]

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from crfkit._values import Label, Samples
+from crfkit.graph.inference.marginals import Engine
 from crfkit.graph.model import GraphModel
 from crfkit.solvers.parts.loop import Callback
+from crfkit.solvers.parts.stopping import StoppingRule
 from crfkit.structure.estimator.base import StructureEstimator
 from crfkit.structure.estimator.prediction import given_inputs
+from crfkit.training.path import Callback as PathCallback
 from crfkit.training.path import PathOptions, PathPoint
 from crfkit.training.progress import print_point
-
-if TYPE_CHECKING:
-    from crfkit.graph.inference.marginals import Engine
-    from crfkit.solvers.parts.stopping import StoppingRule
-    from crfkit.training.path import Callback as PathCallback
 
 
 class StructureLearner(StructureEstimator):
