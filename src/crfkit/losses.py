@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from crfkit.names import check_name
 from crfkit.protocols import Loss
@@ -107,5 +107,5 @@ def loss_class(name: str) -> type[Loss]:
     return LOSSES[check_name("loss", name, LOSSES)]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     return LOSSES.by_class(name)

@@ -209,7 +209,7 @@ class MixedEpochs:
         return {"w": self.weights(), "theta": self.weights()}
 
     def restore(self, saved: Saved) -> None:
-        self.start(saved["theta"])
+        self.start(np.asarray(saved["theta"]))
 
     def sgd(
         self,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Labelled:
     """Sequences in the form that a model takes, their labels, and what to show of each token."""
 
-    X: list[Label]
+    X: list[Any]
     y: list[list[str]]
     tokens: list[list[str]]
     name: str
@@ -62,7 +62,7 @@ def read_labelled(model: ChainModel, source: ColumnSource) -> Labelled:
     file, kind = ColumnFile.of(source), model.vocabulary.kind
     if kind in ("matrix", "observations"):
         raise ParameterError(f"a model whose inputs are of kind '{kind}' cannot read labelled files")
-    X: list[Label]
+    X: list[Any]
     if kind == "items":
         X, y, _ = read_crfsuite(replace(file, format="crfsuite"))
     else:
@@ -92,7 +92,7 @@ def read_unlabelled(model: ChainModel, source: ColumnSource) -> Labelled:
     file, kind = ColumnFile.of(source), model.vocabulary.kind
     if kind in ("matrix", "observations"):
         raise ParameterError(f"a model whose inputs are of kind '{kind}' cannot read files")
-    X: list[Label]
+    X: list[Any]
     if kind == "items":
         X, y, _ = read_crfsuite(replace(file, format="crfsuite"))
     else:

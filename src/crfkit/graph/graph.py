@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import product
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -297,7 +296,7 @@ def _built(what: str, build: Callable[[], Graph]) -> Graph:
         raise ParameterError(f"there is not enough memory for {what}") from None
 
 
-def _count(n: Any, what: str = "the number of nodes") -> int:
+def _count(n: int, what: str = "the number of nodes") -> int:
     check_count(0, **{what: n})
     if n > np.iinfo(np.int32).max:
         raise ParameterError(f"{what} is {n}; at most {np.iinfo(np.int32).max} are possible")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -81,7 +80,7 @@ def plot_graph(
     return ax
 
 
-def _triple(edge: Any) -> tuple[Label, Label, float]:
+def _triple(edge: tuple[Label, Label, float] | Record) -> tuple[Label, Label, float]:
     return (edge["first"], edge["second"], edge["weight"]) if isinstance(edge, Mapping) else edge
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from crfkit.solvers.parts.objective import Objective
     from crfkit.solvers.parts.stopping import StoppingRule
 
-Saved = Mapping[str, Any]  # arrays and numbers by name, from which a later run can go on
+Saved = Mapping[str, object]  # arrays and numbers by name, from which a later run can go on
 
 
 class Iterate(Protocol):

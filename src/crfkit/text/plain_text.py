@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 from crfkit.errors import DataError
 from crfkit.files.lines import whole_lines
@@ -52,7 +51,7 @@ def plain_chunks(blocks: Iterable[bytes], format: str, name: str) -> Iterator[by
             yield "".join(found).encode()
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name == "tokenize":  # where it was before crfkit.text
         from crfkit.text import tokenize
 

@@ -19,12 +19,13 @@ from crfkit.protocols import BlockNorm, GrowingLoss, Loss, Penalty, Solver, Vect
 from crfkit.result import Result, Status
 
 S = TypeVar("S")  # what a point keeps besides numbers: a model, or the edges of a graph
+S_co = TypeVar("S_co", covariant=True)
 T = TypeVar("T")  # what the next strength starts from
 P = TypeVar("P")  # a point
 
 
 @dataclass(frozen=True)
-class PathPoint(Generic[S]):
+class PathPoint(Generic[S_co]):
     """The optimum at one strength of the penalty.
 
     `result` and `solution` are None in points that were read from a model file.
@@ -37,7 +38,7 @@ class PathPoint(Generic[S]):
     error: float | None = None  # standard error of the score
     n_edges: int | None = None  # edges that are not zero, of structure learning
     result: Result | None = field(default=None, repr=False, compare=False)  # how the minimisation went
-    solution: S | None = field(default=None, repr=False, compare=False)  # paths of estimators: a model that predicts
+    solution: S_co | None = field(default=None, repr=False, compare=False)  # paths of estimators: a model that predicts
 
     @property
     def w(self) -> Vector:
@@ -47,13 +48,13 @@ class PathPoint(Generic[S]):
         return self.result.w
 
     @property
-    def model(self) -> S:
+    def model(self) -> S_co:
         """The solution, which in paths of estimators is a model that predicts."""
         if self.solution is None:
             raise ParameterError("this point has no model; the points of the `path` method of an estimator have one")
         return self.solution
 
-    def numbers(self) -> PathPoint[Any]:
+    def numbers(self) -> PathPoint[object]:
         """Return the point without its result and its solution, which may refer to the whole data."""
         return replace(self, result=None, solution=None)
 

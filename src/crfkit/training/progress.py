@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from crfkit.solvers.parts.loop import Iteration
@@ -20,7 +20,7 @@ def print_row(iteration: Iteration) -> None:
     )
 
 
-def print_point(point: PathPoint[Any]) -> None:
+def print_point(point: PathPoint[object]) -> None:
     """Print one strength of a path."""
     size = f"weights {point.nonzeros}" if point.n_edges is None else f"edges {point.n_edges}"
     scored = "" if point.score is None else f"  score {point.score:.5f}"

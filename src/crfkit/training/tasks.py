@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 D = TypeVar("D")  # what all parts share
 I = TypeVar("I")  # noqa: E741 - what tells a part from the others
@@ -46,7 +46,7 @@ class Tasks:
         the first.
         """
         parts = list(items)
-        states: list[Any] = [None] * len(parts)
+        states: list[S | None] = [None] * len(parts)
         for value in values:
             results = []
             for k, item in enumerate(parts):

@@ -35,7 +35,6 @@ from crfkit.errors import DataError
 from crfkit.files.columns import ColumnFile
 from crfkit.files.suspicion import check_label_count
 from crfkit.labels import label_array, sort_labels
-from crfkit.text.template import Template
 from crfkit.wording import counted
 
 SHIFT = 16  # bits of a label in attribute·2¹⁶ + label
@@ -253,7 +252,7 @@ class Numbering:
 
 
 def _numbering(
-    kind: str, template: Template | None, names: NameList, pairs: NameList, n: int | None, text: Any, classes: Array
+    kind: str, template: Any, names: NameList, pairs: NameList, n: int | None, text: Any, classes: Array
 ) -> Numbering:
     return Numbering(Vocabulary(kind, template, names.names, pairs.names, n, text), classes)
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from crfkit._types import Floats, Ids
     from crfkit.files.tables import Table
     from crfkit.graph.data import GraphData
-    from crfkit.graph.encoding.tables import TableEncoder
     from crfkit.graph.inference.marginals import Marginals
     from crfkit.graph.model import GraphModel
 
@@ -83,7 +82,7 @@ def predict(given: PredictOptions) -> None:
 class _Rows:
     """The rows to predict."""
 
-    encoder: TableEncoder
+    encoder: Any
     features: Table | None
     encoded: GraphData
     states: Ids | None  # [rows, labels] of the labels in the table, −1 where there is none

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from crfkit.compat.crfpp.tagger import Model as Model
@@ -16,7 +16,7 @@ VERSION = "0.58"
 __all__ = ["VERSION", "Model", "Tagger"]
 
 
-def __getattr__(name: str) -> Any:  # so that the commands start without them
+def __getattr__(name: str) -> object:  # so that the commands start without them
     if name in ("Model", "Tagger"):
         from crfkit.compat.crfpp import tagger
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -133,5 +132,5 @@ class SequentialMIRA(MIRA):
             epochs.right[:] = 0
         return OnlineState(Mistakes(w, float(wrong), sequences / max(n, 1)), online, state.epoch + 1, kept)
 
-    def finished(self, trace: Sequence[TraceRow], state: Any) -> bool:
+    def finished(self, trace: Sequence[TraceRow], state: object) -> bool:
         return self.epochs.all_right == ALL_RIGHT

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from crfkit.chain.training.early_stopping import all_weights
 from crfkit.errors import StopTraining
 
 if TYPE_CHECKING:
+    from crfkit.chain.fields.field import ChainField
     from crfkit.protocols import Vector
     from crfkit.solvers.parts.loop import Iteration
 
@@ -57,7 +58,7 @@ class Progress:
         if self._finished():
             raise StopTraining
 
-    def _rates(self, chain: Any, w: Vector) -> tuple[float, float]:
+    def _rates(self, chain: ChainField, w: Vector) -> tuple[float, float]:
         best, _ = ChainInference(chain, w, self.n_threads).decode(self.data)
         wrong = best != self.gold
         per_sequence = np.add.reduceat(wrong, self.data.starts[:-1])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,7 +105,7 @@ def candidate_pairs(candidates: object, names: list[str], kept: list[str]) -> Id
     return np.array(sorted(set(chosen)), dtype=np.int32).reshape(-1, 2)
 
 
-def _column_pairs(given: Any, names: list[str], found: str) -> list[tuple[int, int]] | None:
+def _column_pairs(given: Samples, names: list[str], found: str) -> list[tuple[int, int]] | None:
     """Return pairs of column numbers; None if what was given is not a list of pairs."""
     places = _places(names)
     try:

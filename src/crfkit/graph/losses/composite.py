@@ -10,9 +10,7 @@ closer to the likelihood than the pseudo-likelihood where neighbours depend stro
 from __future__ import annotations
 
 from crfkit import _core
-from crfkit._threads import count_threads
 from crfkit._types import Floats
-from crfkit.graph.fields.basis import native_basis
 from crfkit.graph.losses.labelled import LabelledLoss
 from crfkit.protocols import Capability, Evaluation
 from crfkit.protocols.field_loss import LazyEvaluation
@@ -44,14 +42,5 @@ class CompositeEvaluation(LazyEvaluation):
 
     def _evaluate(self) -> tuple[float, Floats]:
         loss = self._loss
-        potentials = loss.field.potentials(loss.data, self.w)
-        value, nodes, edges = _core.composite_value(
-            loss.data.graph.native,
-            potentials.unary,
-            potentials.coefficients,
-            native_basis(potentials.basis),
-            loss.labels,
-            loss.data.node_weights,
-            count_threads(loss.n_threads),
-        )
+        value, nodes, edges = _core.composite_value(*loss.native_arrays(self.w))
         return value, loss.field.adjoint(loss.data, nodes, edges)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crfkit._types import Ids
+from crfkit._threads import count_threads
+from crfkit._types import Floats, Ids
 from crfkit.errors import DataError
 from crfkit.graph.data import GraphData
+from crfkit.graph.fields.basis import native_basis
 from crfkit.graph.fields.field import GraphField
 from crfkit.protocols import LossOptions
 from crfkit.protocols.field_loss import FieldLoss
@@ -44,6 +46,19 @@ class LabelledLoss(FieldLoss):
     def subset(self: Self, ids: ArrayLike) -> Self:
         """The loss of some graphs only."""
         return type(self)(self.data.take(ids), self.field, self.n_threads)
+
+    def native_arrays(self, w: Floats) -> tuple[Any, ...]:
+        """Return what functions of the core take: graph, potentials, labels, weights and the number of threads."""
+        potentials = self.field.potentials(self.data, w)
+        return (
+            self.data.graph.native,
+            potentials.unary,
+            potentials.coefficients,
+            native_basis(potentials.basis),
+            self.labels,
+            self.data.node_weights,
+            count_threads(self.n_threads),
+        )
 
 
 def known_labels(data: GraphData, field: GraphField, what: str) -> Ids:

@@ -108,17 +108,7 @@ class PseudoEvaluation(LazyEvaluation):
 
     def _nodes_and_edges(self) -> tuple[float, Floats, Floats, Floats]:
         """(the loss, conditionals, its derivatives by unary potentials and by coefficients)"""
-        loss = self._loss
-        potentials = loss.field.potentials(loss.data, self.w)
-        return _core.pseudo_value(
-            loss.data.graph.native,
-            potentials.unary,
-            potentials.coefficients,
-            native_basis(potentials.basis),
-            loss.labels,
-            loss.data.node_weights,
-            count_threads(loss.n_threads),
-        )
+        return _core.pseudo_value(*self._loss.native_arrays(self.w))
 
     @cached_property
     def conditionals(self) -> Floats:

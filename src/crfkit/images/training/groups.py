@@ -11,7 +11,6 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,7 +112,7 @@ class GroupChoice:
     """The strengths that were chosen, and how large the errors are with them."""
 
     shares: Shares
-    points: tuple[PathPoint[Any], ...] = ()  # of the strengths that all groups had together
+    points: tuple[PathPoint[object], ...] = ()  # of the strengths that all groups had together
     error: float = math.nan  # share of wrong blocks of images that were held out
     training_error: float = math.nan  # of those that were learned from
     n_images: int = 0  # that were searched on; 0 without a search
@@ -171,7 +170,7 @@ def choose_shares(
     if len(run.X) < LEAST_IMAGES:
         return GroupChoice(Shares.equal(groups, UNTRIED, edges))
     search = _Search(windows(run, seed), forms, groups, seed, edge_share)
-    points: list[PathPoint[Any]] = []
+    points: list[PathPoint[object]] = []
     best = _Trial(Shares.equal(groups, SHARES[0], edges), math.inf, ())
     starts: tuple[GraphModel | None, ...] = (None,) * FOLDS
     worse = 0

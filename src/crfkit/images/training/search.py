@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -44,7 +43,7 @@ class Search:
     """The outcome of training: the attempt that is kept, the strengths that were tried, the field of the last one."""
 
     best: Attempt
-    points: tuple[PathPoint[Any], ...] = ()
+    points: tuple[PathPoint[object], ...] = ()
     strength: float = np.nan  # of the best attempt
     last: GraphModel | None = None
     interrupted: bool = False

@@ -77,7 +77,7 @@ class SegmenterFit:
 
     model: SegmenterModel
     result: Result
-    path: tuple[PathPoint[Any], ...]  # the strengths that were tried
+    path: tuple[PathPoint[object], ...]  # the strengths that were tried
     n_images: int  # how many images were used, held-out ones included
     interrupted: bool  # whether Ctrl-C ended training
     choice: GroupChoice | None = None  # how the penalty of groups of features was chosen, if it was
