@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -22,13 +23,13 @@ _ROWS = frozenset(map(np.dtype, (np.float64, np.float32, np.uint16)))
 MANY, VERY_MANY = 1 << 17, 1 << 20  # numbers of a vector
 
 
-def namespace(x: Vector) -> Any:
+def namespace(x: Vector) -> ModuleType:
     """Return the array library of x; that of NumPy without a search."""
     return _numpy() if type(x) is np.ndarray else array_namespace(x)
 
 
 @cache
-def _numpy() -> Any:
+def _numpy() -> ModuleType:
     if np.lib.NumpyVersion(np.__version__) >= "2.1.0":
         return np  # has the functions of the standard itself
     from array_api_compat import numpy  # loads all of NumPy's submodules, which takes longer than the rest of crfkit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from types import ModuleType
 
 from crfkit.errors import MissingPackageError
 
@@ -24,7 +24,7 @@ PACKAGES = {
 }
 
 
-def load(module: str, who: str, instead: str = "") -> Any:
+def load(module: str, who: str, instead: str = "") -> ModuleType:
     """Return a module of an extra; raise MissingPackageError, which says what to install, if it is missing.
 
     `who` begins the message, as in "plots need". `instead` ends it: what works without the package.

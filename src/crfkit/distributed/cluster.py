@@ -17,7 +17,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeVar
+from types import ModuleType
+from typing import NoReturn, TypeVar
 
 from crfkit import __version__
 from crfkit._threads import count_threads
@@ -105,7 +106,7 @@ def connect(cluster: object) -> Iterator[Client]:
         yield client
 
 
-def _opened(distributed: Any, address: object, wait: float, opened: ExitStack) -> Client:
+def _opened(distributed: ModuleType, address: object, wait: float, opened: ExitStack) -> Client:
     """Return a client; what is opened for it is entered in the stack."""
     if isinstance(address, distributed.Client):
         return address
@@ -147,7 +148,7 @@ def _scheduler(address: str) -> str:
 
 
 @contextmanager
-def _local(distributed: Any, n: int) -> Iterator[Client]:
+def _local(distributed: ModuleType, n: int) -> Iterator[Client]:
     """Yield a cluster of n processes on this machine, which share its cores and trust only each other.
 
     All ports are on the loopback interface, and connections need a certificate that only these processes have.

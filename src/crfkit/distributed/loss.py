@@ -115,7 +115,7 @@ class ShardedLoss(FieldLoss):
         """The time of an epoch in evaluations. All shards run theirs at the same time."""
         return self._epoch_cost
 
-    def request(self, what: str, version: int = 0, warm: int = 0, ids: ArrayLike | None = None) -> Request:
+    def request(self, what: str, version: int = 0, warm: int = 0, ids: Ints | None = None) -> Request:
         """Return a request of evaluations in the precision that the loss has now."""
         precise = Capability.PRECISION in self.capabilities
         single = self._transport == "single" and precise and self.tolerance >= SINGLE
@@ -147,9 +147,7 @@ class ShardedSubset(FieldLoss):
 class ShardedEvaluation(LazyEvaluation):
     """The sum at w; the shards keep what Hessian products and warm starts need, under a version of the weights."""
 
-    def __init__(
-        self, loss: ShardedLoss, w: Floats, warm: ShardedEvaluation | None, ids: ArrayLike | None = None
-    ) -> None:
+    def __init__(self, loss: ShardedLoss, w: Floats, warm: ShardedEvaluation | None, ids: Ints | None = None) -> None:
         super().__init__(loss, w)
         self._ids = ids
         self.version: int = 0

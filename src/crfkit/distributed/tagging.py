@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count, islice
-from typing import Any
 
 from crfkit._checks import check_count
 from crfkit._values import Delayed, Frame
@@ -118,7 +117,7 @@ def tag_dataframe(
     position: str | None = None,
     borders: bool = True,
     batch_size: int = BATCH,
-) -> Any:
+) -> Frame:
     """Return a Dask DataFrame with a further column of labels; it has a row per token, as `ChainCRF.predict_frame`.
 
     Nothing is computed yet. Rows, index, partitions and divisions stay as they are. The rows of a sentence must be in
@@ -242,7 +241,7 @@ class FrameWork:
 # --- what they share
 
 
-def _sent(source: Source) -> Any:
+def _sent(source: Source) -> Delayed:
     """Return what tasks are given of a model. Arrays are a task of their own, so that a worker gets them once."""
     if not isinstance(source, ModelParts):
         return source

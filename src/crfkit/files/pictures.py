@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -126,6 +127,6 @@ def resize_nearest(labels: Array, size: tuple[int, int]) -> Array:
     return np.asarray(labels[rows][:, columns])
 
 
-def pillow() -> Any:
+def pillow() -> ModuleType:
     """Return the module PIL.Image."""
     return load("PIL.Image", "images need")

@@ -202,7 +202,7 @@ def regularisation_path(
     solver: Solver | None = None,
     score: Callable[[Vector], float] | None = None,
     callback: Callback | None = None,
-) -> tuple[PathPoint[Any], ...]:
+) -> tuple[PathPoint[object], ...]:
     """Return the optimum of loss + penalty for every strength, the largest first; each run begins at the last solution.
 
     To follow the path of an estimator use its own method, for example :meth:`crfkit.ChainCRF.path`; this function is

@@ -171,9 +171,7 @@ class ChainEstimator(ChainAnswers, Estimator):
         i, j = model.field.transition_ids()
         return self._named("transition", i, j, model.class_list)
 
-    def _named(
-        self, block: str, first: Array, second: Array, names: Sequence[Label]
-    ) -> dict[tuple[Label, Label], float]:
+    def _named(self, block: str, first: Array, second: Array, names: list[Label]) -> dict[tuple[Label, Label], float]:
         model = self._fitted()
         w, labels = model.w[model.field.layout[block]].tolist(), model.class_list
         return {(names[i], labels[k]): x for i, k, x in zip(first.tolist(), second.tolist(), w, strict=True)}

@@ -26,11 +26,10 @@ class Constraints:
     allowed_end: Flags | None = None  # [L]
 
 
-def make_constraints(
-    constraints: str | Collection[tuple[Label, Label]] | None,
-    classes: Sequence[Label],
-    data: SequenceData | None = None,
-) -> Constraints:
+Pairs = str | Collection[tuple[Label, Label]] | None
+
+
+def make_constraints(constraints: Pairs, classes: Sequence[Label], data: SequenceData | None = None) -> Constraints:
     """Return the constraints of None (all is allowed), a scheme, or forbidden pairs (label, next label).
 
     Schemes are those of :data:`crfkit.schemes.TAG_SCHEMES`: with "iob2", I-X follows B-X or I-X only; with "iobes", B-X

@@ -12,6 +12,7 @@ import numpy as np
 from crfkit._checks import is_listed
 from crfkit._types import Flags, Ids, Label
 from crfkit.chain.data import SequenceData
+from crfkit.chain.fields.constraints import Pairs as Pairs
 from crfkit.chain.fields.constraints import make_constraints, nearest
 from crfkit.chain.fields.field import ChainField
 from crfkit.chain.inference import ChainInference
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 Known = Iterable[Sequence[Label] | None] | None
 Allowed = Iterable[Sequence[Collection[Label] | None] | None] | None
-Pairs = str | Collection[tuple[Label, Label]] | None
 
 
 @dataclass(frozen=True, eq=False)

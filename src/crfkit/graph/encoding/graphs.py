@@ -149,9 +149,7 @@ class SampleEncoder:
 
     # --- inputs
 
-    def _data(
-        self, samples: Sequence[GraphSample], states: Ids | None = None, weights: Floats | None = None
-    ) -> GraphData:
+    def _data(self, samples: Sequence[GraphSample], states: Ids | None = None, weights: Samples = None) -> GraphData:
         data = GraphData.join([self._part(sample, g) for g, sample in enumerate(samples or [self._nothing])])
         if not samples:
             data = data.take([])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -17,12 +16,12 @@ from crfkit.files.modelfile import Contents
 from crfkit.graph.data import GraphData
 from crfkit.graph.encoding.graph_samples import GraphSample, joined_labels
 from crfkit.graph.encoding.graphs import SampleEncoder
-from crfkit.graph.encoding.grid_edges import call_edge_function
+from crfkit.graph.encoding.grid_edges import EdgeFunction, call_edge_function
 from crfkit.graph.encoding.states import Labels, learn_classes, to_states
 from crfkit.graph.graph import Graph
 
 AXES = {4: 2, 8: 2, 6: 3, 26: 3}  # neighbours → axes of a grid
-EdgeFeatures = str | Callable[..., Any] | None
+EdgeFeatures = str | EdgeFunction | None
 
 
 @lru_cache(maxsize=16)

@@ -9,6 +9,7 @@ minimization via graph cuts); the best of such moves are made until none helps.
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -121,7 +122,7 @@ def _is_metric(tables: Floats) -> NDArray[np.bool_]:
     return metric
 
 
-def _expand(maxflow: Any, potentials: Potentials, labels: Ids, alpha: int) -> Ids | None:
+def _expand(maxflow: ModuleType, potentials: Potentials, labels: Ids, alpha: int) -> Ids | None:
     """Return the labels after the best expansion of α, or None if it is none; graph by graph."""
     graph = potentials.graph
     nodes = np.arange(graph.n_nodes)
@@ -158,7 +159,9 @@ def _expand(maxflow: Any, potentials: Potentials, labels: Ids, alpha: int) -> Id
 Refuse = Callable[[int], CapabilityError]  # of an edge that no cut can have
 
 
-def _cut(maxflow: Any, graph: Graph, unary: Floats, tables: Floats, free: Flags, fixed: Ids, refuse: Refuse) -> Ids:
+def _cut(
+    maxflow: ModuleType, graph: Graph, unary: Floats, tables: Floats, free: Flags, fixed: Ids, refuse: Refuse
+) -> Ids:
     """Return the best of two choices per node [n] by a minimum cut; nodes that are not free have the choice `fixed`."""
     inner, costs, capacities = costs_of_choices(graph, unary, tables, free, fixed)
     if (bad := np.flatnonzero(_repulsive(tables[inner]))).size:
@@ -240,6 +243,6 @@ def _refuse_expansion(edge: int, table: Floats, graph: Graph, alpha: int, b: int
     )
 
 
-def import_maxflow() -> Any:
+def import_maxflow() -> ModuleType:
     """Return the module of PyMaxflow."""
     return load("maxflow", "graph cuts need")

@@ -112,19 +112,19 @@ class _Fold:
     def make(
         cls,
         data: GraphData,
-        held_out: Ints,
+        judging: Ints,
         rows: Ints,
         field: GraphField,
         encoder: TableEncoder,
         options: SolverOptions,
     ) -> _Fold:
-        train, test = data.take(np.setdiff1d(rows, held_out)), data.take(np.sort(held_out))
+        train, test = data.take(np.setdiff1d(rows, judging)), data.take(np.sort(judging))
         judge = _likelihood(test, field, encoder, options)
         return cls(
             PseudoLikelihood(train, field, options.n_threads),
             _likelihood(train, field, encoder, options),
             PseudoLikelihood(test, field, options.n_threads) if judge is None else judge,
-            len(held_out),
+            len(judging),
         )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from crfkit._types import Array, Floats, Ids, Samples
+from crfkit._types import Array, Floats, Ids
 from crfkit.files.masks import MaskRules
 from crfkit.graph.model import GraphModel
 from crfkit.images.block_grids import BlockEncoder, average_difference, block_states
@@ -53,7 +53,7 @@ class Blocks:
         )
         return cls(features=features, mean=mean, scale=scale, edge_mean=edge_mean, X=X, states=states, encoder=encoder)
 
-    def raw(self, x: Samples) -> Image:
+    def raw(self, x: Array) -> Image:
         """Return features of an image from standardised ones."""
         return np.asarray(x * self.scale + self.mean, dtype=np.float32)
 

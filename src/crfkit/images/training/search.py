@@ -160,7 +160,7 @@ def try_penalties(
 def choose_edge_penalty(
     run: BlockTraining,
     given: Pairs,
-    raw: Callable[[object], Image],
+    raw: Callable[[Array], Image],
     fraction: float,
     seed: int,
     start: GraphModel | None,
