@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 from uuid import uuid4
 
 from crfkit._threads import limited_threads
-from crfkit._values import Client, Entries, Future
+from crfkit._values import Client, Future
 from crfkit.distributed.cluster import Cluster, bounded, connect
 from crfkit.errors import ClusterError, CrfkitError
 from crfkit.extras import load
@@ -182,7 +182,7 @@ class _Run:
         arguments = [self._known(argument) for argument in task.arguments]
         threads = {address: n for address, n in self._workers.items() if address not in self._avoided}
         crowd = self._n_parts / max(1, sum(threads.values()))
-        where: Entries = {}
+        where: dict[str, object] = {}
         if task.place is not None and threads:
             where = {"workers": [_places(self._n_parts, threads)[task.place]], "allow_other_workers": True}
         elif self._avoided and threads:

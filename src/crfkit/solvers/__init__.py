@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from crfkit._values import Entries
 from crfkit.errors import ParameterError
 from crfkit.names import check_name
 from crfkit.protocols import Solver
@@ -42,7 +41,7 @@ from crfkit.solvers.sgd import ASGD, SGD
 from crfkit.solvers.smd import SMD
 from crfkit.solvers.tron import Tron
 
-SOLVERS: Entries = {
+SOLVERS: dict[str, Any] = {
     solver.name: solver
     for solver in (
         Auto,

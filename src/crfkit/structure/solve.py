@@ -12,7 +12,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from crfkit._threads import count_threads, using_threads
-from crfkit._types import Entries, Floats, Ints
+from crfkit._types import Floats, Ints
 from crfkit.errors import ParameterError, StopTraining
 from crfkit.penalties import L1, L2, Blockwise, ByBlock, GroupL2, GroupLinf
 from crfkit.protocols import BlockNorm, Penalty
@@ -25,7 +25,7 @@ from crfkit.structure.losses.pseudo import StructurePseudoLikelihood
 from crfkit.structure.losses.standardised import StandardisedEdges, column_scales
 from crfkit.structure.options import StructureOptions
 
-GROUP_PENALTIES: Entries = {"inf": GroupLinf, "2": GroupL2, "1": L1}  # by the norm of a group
+GROUP_PENALTIES: dict[str, type[Penalty]] = {"inf": GroupLinf, "2": GroupL2, "1": L1}  # by the norm of a group
 DUAL_NORMS = {"inf": BlockNorm.L1, "2": BlockNorm.L2, "1": BlockNorm.MAX}  # these measure the gradient
 
 

@@ -134,7 +134,7 @@ class Trainer(BaseTrainer):
         if not self.verbose or event is None:
             return
         log = self.logparser.last_log
-        more: Entries = {
+        more: dict[str, object] = {
             "featgen_progress": self.logparser.featgen_percent,
             "iteration": self.logparser.last_iteration,
         }
