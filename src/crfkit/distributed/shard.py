@@ -19,7 +19,7 @@ from crfkit.distributed.branches import Answer, Part, summed, united
 from crfkit.distributed.calls import Place, Request, ask, narrowed, widened
 from crfkit.errors import DataError
 from crfkit.extras import load
-from crfkit.protocols import Capability, Evaluation, Loss
+from crfkit.protocols import Capability, Epochs, Evaluation, Loss
 
 # Makes (the loss, the places of its weights in the whole vector or None for all) from arguments and a thread count.
 Maker = Callable[..., tuple[Loss, Ints | None]]
@@ -62,7 +62,7 @@ class Shard:
         self._below: list[tuple[Place, Part]] = []
         self._evaluations: dict[int, Evaluation] = {}  # by version
         self._fallen = False  # single precision could not hold the weights
-        self._online: dict[tuple[bool, float | None], Any] = {}  # by what they are: plain or not, and how precise
+        self._online: dict[tuple[bool, float | None], Epochs] = {}  # by what they are: plain or not, and how precise
 
     # --- the tree
 

@@ -11,7 +11,7 @@ optional, and what they do here is what a member without them means.
 """
 
 from crfkit.capabilities import BlockNorm, Capability, Kind, Selection
-from crfkit.protocols.loss import Evaluation, GrowingLoss, Loss, LossOptions, Vector
+from crfkit.protocols.loss import Epochs, Evaluation, GrowingLoss, Loss, LossOptions, Online, Vector
 from crfkit.protocols.penalty import EpigraphPenalty, Penalty, RestPenalty, SmoothPenalty
 from crfkit.protocols.solver import Iterate, Saved, Solver, State
 
@@ -19,12 +19,14 @@ __all__ = [
     "BlockNorm",
     "Capability",
     "EpigraphPenalty",
+    "Epochs",
     "Evaluation",
     "GrowingLoss",
     "Iterate",
     "Kind",
     "Loss",
     "LossOptions",
+    "Online",
     "Penalty",
     "RestPenalty",
     "Saved",

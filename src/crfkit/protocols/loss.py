@@ -36,6 +36,27 @@ class Evaluation(Protocol):
         ...
 
 
+class Epochs(Protocol):
+    """Plain stochastic gradients: weights that change with every sequence, in an order that is given."""
+
+    n_sequences: int
+
+    def start(self, w: Vector) -> None: ...
+    def weights(self) -> Vector: ...
+    def sgd(self, order: Vector, steps: Vector, l2: float = 0.0, l1: float = 0.0, averaged: bool = False) -> float:
+        """Return the sum of the losses, each before its update."""
+        ...
+
+
+class Online(Epochs, Protocol):
+    """The online form of a loss: epochs, the average of their weights, and a state from which a run goes on."""
+
+    def start(self, w: Vector, variances: Vector = None) -> None: ...
+    def average(self) -> Vector: ...
+    def save(self) -> Mapping[str, Any]: ...
+    def restore(self, saved: Mapping[str, Any]) -> None: ...
+
+
 @dataclass(frozen=True)
 class LossOptions:
     """Options of :meth:`Loss.make` besides data and field. A loss takes those that it needs."""
@@ -121,11 +142,11 @@ class Loss:
         """Return the loss of some sequences or graphs only."""
         raise self._cannot(Capability.SUBSET)
 
-    def online(self) -> Any:
+    def online(self) -> Online:
         """Return the loss's online form: weights that change with every sequence."""
         raise self._cannot(Capability.ONLINE)
 
-    def epochs(self) -> Any:
+    def epochs(self) -> Epochs:
         """Plain stochastic gradients (`start`, `sgd`, `weights`), as fast as the loss has them."""
         return self.online()
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from crfkit._checks import check_count, check_online, check_positive
 from crfkit._types import Floats
 from crfkit.arrays import dot
-from crfkit.protocols import Capability, Kind, Saved, Vector
+from crfkit.protocols import Capability, Epochs, Kind, Saved, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective
@@ -85,7 +85,7 @@ def strengths(objective: Objective) -> tuple[float, float]:
 
 
 def run_epoch(
-    online: Any, objective: Objective, step_size: float, seed: int, epoch: int, updates: int, averaged: bool
+    online: Epochs, objective: Objective, step_size: float, seed: int, epoch: int, updates: int, averaged: bool
 ) -> float:
     """Run one epoch after `updates` updates; return the summed loss."""
     n = online.n_sequences
@@ -102,7 +102,7 @@ def step_sizes(step_size: float, l2: float, n: int, first: int, count: int) -> F
     return step_size / (1.0 + 0.1 * epochs) ** 0.75
 
 
-def calibrate(online: Any, objective: Objective, w0: Vector, sample: int, seed: int, start: float = 0.1) -> float:
+def calibrate(online: Epochs, objective: Objective, w0: Vector, sample: int, seed: int, start: float = 0.1) -> float:
     """Return the step size among start·2^k that makes the objective of a sample smallest in one epoch over it."""
     n = online.n_sequences
     l2, l1 = strengths(objective)

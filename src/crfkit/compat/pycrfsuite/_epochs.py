@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 from crfkit.solvers.sgd import step_sizes
+
+if TYPE_CHECKING:
+    from crfkit.chain.losses.online import OnlineChain
 
 Say = Callable[[str], None]
 
@@ -123,12 +126,12 @@ class Epochs(IterativeSolver):
     averaged: ClassVar[Any] = False
     norm_of_average: ClassVar[bool] = True
 
-    def update(self, online: Any, order: Ints) -> float:
+    def update(self, online: OnlineChain, order: Ints) -> float:
         """Run one epoch; return its loss."""
         raise NotImplementedError
 
     @staticmethod
-    def average(online: Any, epoch: int) -> Floats:
+    def average(online: OnlineChain, epoch: int) -> Floats:
         """Return the mean of the weights after every instance and at the start, where they are 0."""
         n = float(epoch * online.n_sequences)
         mean: Floats = online.average()
@@ -141,7 +144,7 @@ class Perceptron(Epochs):
 
     averaged: ClassVar[Any] = True
 
-    def update(self, online: Any, order: Ints) -> float:
+    def update(self, online: OnlineChain, order: Ints) -> float:
         online.perceptron(order)
         return float(online.mistake_share)
 
@@ -159,7 +162,7 @@ class PassiveAggressive(Epochs):
     def averaged(self) -> Any:
         return self.averaging
 
-    def update(self, online: Any, order: Ints) -> float:
+    def update(self, online: OnlineChain, order: Ints) -> float:
         return float(online.passive_aggressive(order, self.kind, self.c, self.error_sensitive))
 
 
@@ -168,7 +171,7 @@ class Arow(Epochs):
     variance: float = 1.0
     gamma: float = 1.0
 
-    def update(self, online: Any, order: Ints) -> float:
+    def update(self, online: OnlineChain, order: Ints) -> float:
         return float(online.arow(order, self.variance, self.gamma))
 
     def small(self, mean_loss: float) -> bool:
@@ -185,7 +188,7 @@ class Calibration:
     candidates: int = 10
     max_trials: int = 20
 
-    def best(self, online: Any, l2: float, shuffle: Shuffle, size: int, say: Say) -> float:
+    def best(self, online: OnlineChain, l2: float, shuffle: Shuffle, size: int, say: Say) -> float:
         """Return the rate whose epoch over the sample has the least loss."""
         zero = np.zeros(size)
         order = shuffle.next()[: self.samples]
@@ -218,7 +221,7 @@ class Calibration:
         return best
 
 
-def epoch_loss(online: Any, order: Ints, eta: float, l2: float, updates: int) -> float:
+def epoch_loss(online: OnlineChain, order: Ints, eta: float, l2: float, updates: int) -> float:
     """Run an epoch of stochastic gradients; return its losses plus its share of the penalty at its end."""
     n = online.n_sequences
     try:
