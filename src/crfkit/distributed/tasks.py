@@ -170,12 +170,21 @@ class _Run:
         """Send the data to all workers that answer."""
         options, client = self._options, self._client
         self._workers = bounded(client.nthreads, options.timeout)
-        there = [address for address in self._workers if address not in self._avoided] or list(self._workers)
+        if self._workers and self._avoided.issuperset(self._workers):
+            self._avoided = bounded(self._silent, options.timeout)  # on a busy machine, some were just slow
+        there = [address for address in self._workers if address not in self._avoided]
         if not there:
             raise TimeoutError("there are no workers")
         self._sent = bounded(
             lambda: client.scatter(self._data, workers=there, broadcast=True, hash=False), options.timeout
         )
+
+    def _silent(self) -> set[str]:
+        """Return the workers that the scheduler heard from much earlier than from the last that it heard from."""
+        workers = self._client.scheduler_info(n_workers=-1)["workers"]
+        heard = {address: float(worker["last_seen"]) for address, worker in workers.items()}
+        newest = max(heard.values(), default=0.0)
+        return {address for address, when in heard.items() if newest - when >= self._options.timeout / 2}
 
     def _submit(self, task: _Task) -> Any:
         arguments = [self._known(argument) for argument in task.arguments]
