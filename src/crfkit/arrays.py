@@ -220,6 +220,23 @@ def row_type(x: Any) -> Any:
     return np.float32 if x.shape[0] < VERY_MANY else np.uint16
 
 
+def row_values(row: Any, places: Any) -> Floats:
+    """Return the numbers at some places of a NumPy row, of a type that `row_type` names, as doubles."""
+    taken = row[..., places]
+    if taken.dtype == np.uint16:
+        taken = (taken.astype(np.uint32) << 16).view(np.float32)
+    return taken.astype(np.float64)
+
+
+def put_row(row: Any, places: Any, values: Floats) -> None:
+    """Set the numbers at some places of a NumPy row, of a type that `row_type` names, rounded to nearest."""
+    if row.dtype == np.uint16:
+        bits = values.astype(np.float32).view(np.uint32)
+        row[places] = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+    else:
+        row[places] = values
+
+
 def is_narrow(rows: Any) -> bool:
     """Return whether rows of this type have fewer digits than the doubles that they are multiplied with."""
     return rows in (np.float32, np.uint16)

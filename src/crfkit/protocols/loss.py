@@ -32,6 +32,10 @@ class Evaluation(Protocol):
         """An approximation of the Hessian's diagonal, never negative; with the capability "hess_diag"."""
         ...
 
+    def hess_sample(self, rows: int, seed: int) -> Any:
+        """A sparse matrix A of about so many rows with E[AᵀA] = ∇²loss(w); with the capability "hess_sample"."""
+        ...
+
 
 @dataclass(frozen=True)
 class LossOptions:

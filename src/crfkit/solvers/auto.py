@@ -77,8 +77,10 @@ class Auto(IterativeSolver):
     def _finish(self, objective: Objective, warmed: bool) -> Any:
         if objective.rest is not None:
             return OWLQN(memory=L1_MEMORY) if finishing_solver(objective.rest) == "owlqn" else FISTA()
-        diagonal = warmed and Capability.HESS_DIAG in objective.loss.capabilities
-        return LBFGS(memory=self.memory, preconditioned=diagonal, power=POWER)
+        loss: Any = objective.loss
+        diagonal = warmed and Capability.HESS_DIAG in loss.capabilities
+        head = loss.dense_size() if diagonal and Capability.HESS_SAMPLE in loss.capabilities else 0
+        return LBFGS(memory=self.memory, preconditioned=diagonal, power=POWER, head=head)
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> AutoState | StartState:
         if "start_epochs" in saved:

@@ -10,19 +10,26 @@ from crfkit.protocols import Capability, Vector
 from crfkit.solvers.parts.objective import Objective, Point
 
 
-class NeedsDiagonal:
-    """The capabilities that a solver needs: those given and, if it is preconditioned, also "hess_diag"."""
+class NeedsCurvature:
+    """The capabilities that a solver needs: those given, "hess_diag" if it is preconditioned, "hess_sample" for a head."""
 
     def __init__(self, *needs: Capability) -> None:
         self._needs = frozenset(needs)
 
     def __get__(self, solver: Any, owner: type) -> frozenset[Capability]:
-        return self._needs | {Capability.HESS_DIAG} if solver is not None and solver.preconditioned else self._needs
+        if solver is None or not solver.preconditioned:
+            return self._needs
+        head = {Capability.HESS_SAMPLE} if getattr(solver, "head", 0) else set()
+        return self._needs | {Capability.HESS_DIAG} | head
 
 
 def jacobi_scale(objective: Objective, point: Point, power: float = 1.0, dtype: Any = None) -> Vector:
-    """Return ``diag(∇²f)^(−power/2)``, with the mean in place of negligible entries (below √ε of the largest)."""
-    diagonal = objective.hess_diag(point)
+    """Return ``diag(∇²f)^(−power/2)`` at a point; see `power_scale`."""
+    return power_scale(objective.hess_diag(point), power, dtype)
+
+
+def power_scale(diagonal: Vector, power: float, dtype: Any = None) -> Vector:
+    """Return ``diagonal^(−power/2)``, with the mean in place of negligible entries (below √ε of the largest)."""
     xp = namespace(diagonal)
     largest, mean = float(xp.max(diagonal)), float(xp.mean(diagonal))
     if dtype is not None:
