@@ -3,6 +3,7 @@
 import math
 import pickle
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -410,7 +411,7 @@ def test_epochs_that_lead_uphill_are_not_taken(monkeypatch):
     found = solve(loss, L2(0.5), **WARM)
     assert found.status is Status.CONVERGED
     values = [row.value for row in found.trace]
-    assert values == sorted(values, reverse=True)
+    assert all(after <= before * (1 + 1e-12) for before, after in pairwise(values))
     assert_allclose(found.value, reference(loss, L2(0.5)).value, rtol=1e-6)
 
 

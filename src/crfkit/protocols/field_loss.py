@@ -58,6 +58,3 @@ class LazyEvaluation(ABC):
 
     def hess_diag(self) -> Floats:
         raise CapabilityError(f"the {self._loss.name} has no hess_diag")
-
-    def hess_sample(self, rows: int, seed: int) -> Any:
-        raise CapabilityError(f"the {self._loss.name} has no hess_sample")

@@ -32,8 +32,12 @@ class Evaluation(Protocol):
         """An approximation of the Hessian's diagonal, never negative; with the capability "hess_diag"."""
         ...
 
+
+class SampledEvaluation(Evaluation, Protocol):
+    """An evaluation of a loss with the capability "hess_sample"."""
+
     def hess_sample(self, rows: int, seed: int) -> Any:
-        """A sparse matrix A of about so many rows with E[AᵀA] = ∇²loss(w); with the capability "hess_sample"."""
+        """A sparse matrix A of about so many rows with E[AᵀA] = ∇²loss(w)."""
         ...
 
 

@@ -19,7 +19,7 @@ from crfkit.solvers.parts.line_searches.trial import LineSearch
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.memory import CurvaturePairs
 from crfkit.solvers.parts.objective import Objective, Point
-from crfkit.solvers.parts.preconditioner import NeedsCurvature, power_scale
+from crfkit.solvers.parts.preconditioner import NeedsHead, power_scale
 from crfkit.solvers.parts.progress import Progress
 from crfkit.solvers.parts.quasi_newton import QuasiNewtonState, quasi_newton_step
 from crfkit.solvers.parts.saved import check_matrix, saved_vector
@@ -59,7 +59,7 @@ class LBFGS(IterativeSolver):
     double: bool = False
 
     name: ClassVar[str] = "lbfgs"
-    needs = NeedsCurvature(Capability.SMOOTH)
+    needs = NeedsHead(Capability.SMOOTH)
 
     def __post_init__(self) -> None:
         if self.memory < 1:

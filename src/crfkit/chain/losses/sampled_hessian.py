@@ -48,7 +48,8 @@ def sampled_hessian(
     share = n / max(len(data), 1) / pairs  # of the whole that a row stands for
     weights = np.ones(len(data)) if data.weights is None else data.weights
     scale = np.tile(np.sqrt(0.5 * share * weights), pairs)
-    return vstack(parts).multiply(scale[:, None]).tocsr()
+    found: csr_matrix = vstack(parts).multiply(scale[:, None]).tocsr()
+    return found
 
 
 def _differences(data: SequenceData, field: ChainField, first: Ids, second: Ids) -> csr_matrix:
@@ -72,15 +73,15 @@ def _counts(data: SequenceData, field: ChainField, y: Ids, differ: Flags, inner:
     L, blocks, layout = field.n_labels, field.blocks, field.layout
     y = y.astype(np.int64)
 
-    def counted(name: str, t: Ints, lists: Ints | Ids | int, codes: Ints, values: Floats | None = None) -> Entries:
-        places, there = _places(blocks[name], lists + np.zeros(len(t), dtype=np.int64), codes)
+    def counted(name: str, t: Ints, lists: Ints, codes: Ints, values: Floats | None = None) -> Entries:
+        places, there = _places(blocks[name], lists, codes)
         values = np.ones(len(t)) if values is None else values
         return t[there], layout[name].start + places[there], values[there]
 
     at = np.flatnonzero(differ)
     entries, t = _ranges(data.offsets, at)
     values = None if data.values is None else data.values[entries]
-    attributes = data.attributes[entries]
+    attributes = data.attributes[entries].astype(np.int64)
     yield counted("state", t, attributes, y[t], values)
     if field.label_classes is not None:
         yield counted("class", t, attributes, field.label_classes[y[t]].astype(np.int64), values)
@@ -88,17 +89,17 @@ def _counts(data: SequenceData, field: ChainField, y: Ids, differ: Flags, inner:
     later = differ.copy()  # where the label or the one before differs
     later[1:] |= differ[:-1]
     at = np.flatnonzero(later & inner)
-    yield counted("transition", at, 0, L * y[at - 1] + y[at])
+    yield counted("transition", at, np.zeros_like(at), L * y[at - 1] + y[at])
     if data.pair_offsets is not None and data.pair_attributes is not None:
         entries, t = _ranges(data.pair_offsets, at)
-        yield counted("pair", t, data.pair_attributes[entries], L * y[t - 1] + y[t])
+        yield counted("pair", t, data.pair_attributes[entries].astype(np.int64), L * y[t - 1] + y[t])
     if field.order == 2:
         latest = later.copy()
         latest[1:] |= later[:-1]
         second = inner.copy()
         second[1:] &= inner[:-1]
         at = np.flatnonzero(latest & second)
-        yield counted("triple", at, 0, (L * y[at - 2] + y[at - 1]) * L + y[at])
+        yield counted("triple", at, np.zeros_like(at), (L * y[at - 2] + y[at - 1]) * L + y[at])
 
 
 def _ranges(offsets: Ints, at: Ints) -> tuple[Ints, Ints]:

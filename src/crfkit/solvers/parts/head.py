@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from crfkit._types import Floats, Ints
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
+from crfkit.protocols.loss import SampledEvaluation
 from crfkit.solvers.parts.objective import Objective, Point
 from crfkit.solvers.parts.saved import check_matrix
 
@@ -41,7 +42,7 @@ class Head:
     @classmethod
     def sampled(cls, objective: Objective, point: Point, diagonal: Vector, size: int, power: float) -> Head | None:
         """Return a head of at most `size` weights at a point, where `diagonal` is that of the Hessian."""
-        sample = point.evaluation.hess_sample(ROWS * size, 0)
+        sample = cast("SampledEvaluation", point.evaluation).hess_sample(ROWS * size, 0)
         touched = np.unique(sample.indices)
         largest = np.argsort(-diagonal[touched], kind="stable")[:size]
         places = np.sort(touched[largest])

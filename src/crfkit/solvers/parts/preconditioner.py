@@ -11,16 +11,21 @@ from crfkit.solvers.parts.objective import Objective, Point
 
 
 class NeedsCurvature:
-    """The capabilities that a solver needs: those given, "hess_diag" if it is preconditioned, "hess_sample" for a head."""
+    """The capabilities that a solver needs: those given and, if it is preconditioned, also "hess_diag"."""
 
     def __init__(self, *needs: Capability) -> None:
         self._needs = frozenset(needs)
 
     def __get__(self, solver: Any, owner: type) -> frozenset[Capability]:
-        if solver is None or not solver.preconditioned:
-            return self._needs
-        head = {Capability.HESS_SAMPLE} if getattr(solver, "head", 0) else set()
-        return self._needs | {Capability.HESS_DIAG} | head
+        return self._needs | {Capability.HESS_DIAG} if solver is not None and solver.preconditioned else self._needs
+
+
+class NeedsHead(NeedsCurvature):
+    """The same and, with a head, "hess_sample"."""
+
+    def __get__(self, solver: Any, owner: type) -> frozenset[Capability]:
+        needs = super().__get__(solver, owner)
+        return needs | {Capability.HESS_SAMPLE} if solver is not None and solver.head else needs
 
 
 def jacobi_scale(objective: Objective, point: Point, power: float = 1.0, dtype: Any = None) -> Vector:
