@@ -225,7 +225,8 @@ def row_values(row: Any, places: Any) -> Floats:
     taken = row[..., places]
     if taken.dtype == np.uint16:
         taken = (taken.astype(np.uint32) << 16).view(np.float32)
-    return taken.astype(np.float64)
+    values: Floats = taken.astype(np.float64)
+    return values
 
 
 def put_row(row: Any, places: Any, values: Floats) -> None:

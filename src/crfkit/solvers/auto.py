@@ -43,7 +43,7 @@ class Auto(IterativeSolver):
     L-BFGS. Where the loss has an
     online form and it pays, L-BFGS begins after some stochastic epochs.
 
-    The trace begins at the given start and has a row for every epoch.
+    The trace begins at the given start and has a row after the first epoch and one after the last.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class Auto(IterativeSolver):
 
     def step(self, objective: Objective, state: AutoState | StartState) -> AutoState | StartState | Status:
         if isinstance(state, StartState):
-            later = state.after_epoch(objective, self.seed)
+            later = state.after_epochs(objective, self.seed)
             if later is not None:
                 return later
             solver = self._finish(objective, warmed=True)

@@ -62,16 +62,15 @@ def _differences(data: SequenceData, field: ChainField, first: Ids, second: Ids)
     found = [
         (sequence[t], weights, sign * values)
         for sign, labels, other in ((1.0, first, second), (-1.0, second, first))
-        for t, weights, values in _counts(data, field, labels, labels != other, inner)
+        for t, weights, values in _counts(data, field, labels.astype(np.int64), labels != other, inner)
     ]
     rows, columns, values = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return csr_matrix((values, (rows, columns)), shape=(len(data), field.size))
 
 
-def _counts(data: SequenceData, field: ChainField, y: Ids, differ: Flags, inner: Flags) -> Iterator[Entries]:
+def _counts(data: SequenceData, field: ChainField, y: Ints, differ: Flags, inner: Flags) -> Iterator[Entries]:
     """Yield (positions, weights, values) of the features with labels y where labellings differ, block by block."""
     L, blocks, layout = field.n_labels, field.blocks, field.layout
-    y = y.astype(np.int64)
 
     def counted(name: str, t: Ints, lists: Ints, codes: Ints, values: Floats | None = None) -> Entries:
         places, there = _places(blocks[name], lists, codes)
