@@ -30,7 +30,7 @@ def epoch_cost(n_positions: int, n_attributes: int, n_sequences: int, field: Cha
     return n_threads * float(work @ EPOCH) / evaluation if evaluation > 0 else float(n_threads)
 
 
-FACTORING = 0.3  # nanoseconds for n³ of a symmetric matrix of n rows
+FACTORING = 0.2  # nanoseconds for n³ of a symmetric matrix of n rows
 EVALUATIONS = 2  # that factoring may cost: a larger matrix saves fewer more
 MOST_DENSE = 1000
 

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from crfkit._types import Floats, Ints
 from crfkit.errors import ParameterError
@@ -54,11 +55,12 @@ class Head:
         prior = _penalty_diagonal(objective, point)
         if prior is not None:
             block += np.diag(prior[places])
-        values, vectors = np.linalg.eigh((1.0 - EXACT) * block + EXACT * exact)
-        if not (np.isfinite(values).all() and values[-1] > 0.0):
-            return None
-        values = np.maximum(values, 1e-12 * values[-1])
-        return cls(places, (vectors * values**-power) @ vectors.T)
+        with threadpool_limits(1, "blas"):  # more threads would wait actively, and gain little
+            values, vectors = np.linalg.eigh((1.0 - EXACT) * block + EXACT * exact)
+            if not (np.isfinite(values).all() and values[-1] > 0.0):
+                return None
+            values = np.maximum(values, 1e-12 * values[-1])
+            return cls(places, (vectors * values**-power) @ vectors.T)
 
     @classmethod
     def restored(cls, saved: Mapping[str, Any], size: int) -> Head | None:
