@@ -120,7 +120,7 @@ class Result:
         text = self.status.text(naming)
         if self.convex:
             return text
-        return f"{text}; the objective is not convex, so that another start may end at other weights"
+        return f"{text}; the objective is not convex, so another start may end at other weights"
 
     def __str__(self) -> str:
         return (

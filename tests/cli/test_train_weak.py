@@ -55,7 +55,7 @@ def test_a_column_of_weights(call):
     [
         (["--weight-column", "1"], "the weight in column 1 is 'in'"),
         (["--weight-column", "0"], "weight_column"),
-        (["--weight-column", "7"], "3 columns, so that there is no column 7"),
+        (["--weight-column", "7"], "3 columns, so there is no column 7"),
         (["--class-weight", "O"], "LABEL=W"),
         (["--class-weight", "X=2"], "not a label"),
         (["--label-separator", "?"], "names no label"),

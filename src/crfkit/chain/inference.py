@@ -94,8 +94,8 @@ class ChainInference:
     ) -> tuple[list[list[tuple[Ids, float]]], Flags]:
         """Return the n best labellings in which each group of labels has at most one run, and whether each is exact.
 
-        groups: the group of each label, −1 for labels without a limit. goes_on[i, j]: a run goes on from label i to j.
-        limit: how many partial labellings of a sequence the search looks at before it turns to a beam.
+        groups: the group of each label, −1 for labels without a limit. goes_on[i, j]: whether a run continues from
+        label i to j. limit: how many partial labellings of a sequence the search looks at before it turns to a beam.
         """
         counts, scores, labels, exact = self.decoder.nbest(
             data.native,
@@ -139,7 +139,7 @@ class ChainInference:
         return limits.view(np.uint8).ravel()
 
     def check_possible(self, scores: Floats, data: SequenceData, allowed: Flags | None = None) -> None:
-        """Raise DataError if no labelling of a sequence is allowed, so that its log Z is −inf."""
+        """Raise DataError if no labelling of a sequence is allowed (its log Z is −inf)."""
         if (self.field.constrained or allowed is not None) and np.isneginf(scores).any():
             n = int(np.argmin(scores))
             begin, end = int(data.starts[n]), int(data.starts[n + 1])

@@ -54,8 +54,8 @@ def write(model: ChainModel, path: str | Path) -> None:
 def to_bytes(model: ChainModel) -> bytes:
     """Return the CRFsuite file of a model.
 
-    Weights that are 0 are left out. A model with a template can be written if all its lines are unigrams or a bare B:
-    the file then takes the attributes that the template makes (``U00:the``), not columns.
+    Weights that are 0 are not written. A model with a template can be written if all its lines are unigrams or a bare
+    B: the file then takes the attributes that the template makes (``U00:the``), not columns.
 
     >>> from crfkit import ChainCRF
     >>> crf = ChainCRF().fit([[["w=the"], ["w=cat"]]], [["DET", "NOUN"]])

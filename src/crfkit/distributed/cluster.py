@@ -32,7 +32,7 @@ CONNECT = 15.0  # seconds
 START_ATTEMPTS = 5  # of all processes of a local cluster: Dask gives up if one of them ends before it has registered
 NOTES = "CRFKIT_LOCAL_NOTES"  # variable of the environment: a folder
 IMPORTED = "imported"  # file there: a worker has imported a script that starts a cluster
-# Dask has workers return memory at every chance, so that vectors of weights and gradients would take new pages in every
+# Dask has workers return memory at every chance, so vectors of weights and gradients would take new pages in every
 # evaluation; ours keep it.
 LOCAL_ENVIRONMENT = {"MALLOC_MMAP_THRESHOLD_": str(1 << 28), "MALLOC_TRIM_THRESHOLD_": str(1 << 28)}
 
@@ -282,7 +282,7 @@ def short(error: BaseException) -> str:
 
 
 def bounded(call: Callable[[], Result], seconds: float) -> Result:
-    """Return call(), or raise TimeoutError if it takes longer; it then goes on in a thread that nobody waits for."""
+    """Return call(), or raise TimeoutError if it takes longer; it then continues in a thread that nobody waits for."""
     done: concurrent.futures.Future[Result] = concurrent.futures.Future()
 
     def run() -> None:

@@ -3,7 +3,7 @@
 source → raw piece → counts ┐                    ┌ numbered piece → field ┐
 source → raw piece → counts ┴ tree → numbering ──┴ numbered piece → field ┴ tree → field of the whole → shards
 
-Every arrow is a Dask task, so that Dask computes again what a lost worker had. The client sees names and counts, never
+Every arrow is a Dask task, so Dask computes again what a lost worker had. The client sees names and counts, never
 sequences.
 """
 

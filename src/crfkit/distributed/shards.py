@@ -408,7 +408,7 @@ class Shards:
 
 
 def _reaches_workers(client: Any) -> bool:
-    """Return whether the client can connect to a worker itself; else calls go by way of the scheduler."""
+    """Return whether the client can connect to a worker itself; otherwise calls go by way of the scheduler."""
 
     async def go() -> bool:
         address = next(iter((await client.scheduler.identity())["workers"]), None)

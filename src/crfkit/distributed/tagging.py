@@ -135,7 +135,7 @@ def tag_dataframe(
     probability : whether to add a column "probability" with the label's marginal probability
     position : column of the place of the token in its sentence, by which its rows are sorted. Needed after a shuffle;
         without it, rows are in order
-    borders : whether a sentence may go on in the next partition. False saves looking at neighbours, and is needed if
+    borders : whether a sentence may continue in the next partition. False saves looking at neighbours, and is needed if
         different sentences that meet at a border have the same name
     batch_size : sentences that are encoded at a time; fewer take less memory
 
@@ -182,7 +182,7 @@ def _tagged_parts(frame: Any, source: Any, work: FrameWork, borders: bool) -> li
 class Border:
     """The rows of a neighbouring partition that are next to this one and of one sentence.
 
-    With `whole` they are the whole partition, so that the sentence may have begun, or go on, beyond it.
+    With `whole` they are the whole partition, so the sentence may have begun, or continue, beyond it.
     """
 
     rows: Rows

@@ -1,7 +1,7 @@
 """A chain that has also seen labels which may be wrong: p(y | x, given) ∝ p(y | x) · Π_t p(given_t | y_t).
 
 The second factor is the channel: the probability that an annotator writes label k where j is right. In the chain it is
-one more attribute at each position, "label k was given", whose weight for label j is log p(k | j), so that inference
+one more attribute at each position, "label k was given", whose weight for label j is log p(k | j), so inference
 stays exact, whatever the chain has: orders, pair attributes, constraints.
 """
 

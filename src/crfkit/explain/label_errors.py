@@ -6,9 +6,9 @@ that says how often an annotator writes k for j (:mod:`crfkit.explain.channel`).
 
     1 − p(y_t = given_t | x, given),
 
-so that given labels around it count, which 1 − p(y_t = given_t | x) ignores. The channel is estimated by
+so given labels around it count, which 1 − p(y_t = given_t | x) ignores. The channel is estimated by
 expectation–maximisation: c(k | j) is the share of k among the positions that are probably j. `trust` is below 1 because
-wrong labels come in groups (all labels of a phrase), so that they confirm each other.
+wrong labels come in groups (all labels of a phrase), so they confirm each other.
 
 Models learn from wrong labels, too. In the second round they are trained on corrected labels, each on those of other
 folds, and the given labels are judged again. A label is corrected there if it is very suspect: it gets the one of the

@@ -56,7 +56,7 @@ def raised(**limits: int | str) -> Iterator[None]:
     _raised.append(mine)
     try:
         yield
-    finally:  # blocks of other threads may have begun later and still go on
+    finally:  # blocks of other threads may have begun later and still continue
         del _raised[next(k for k, other in enumerate(_raised) if other is mine)]
 
 

@@ -104,7 +104,7 @@ class MaskRules:
     def _threshold(self, array: NDArray[Any], where: str) -> Mask:
         if self.multiclass or self.ignore:
             what = "classes" if self.multiclass else "pixels to ignore"
-            raise DataError(f"{where} is a lossy file, so that its {what} cannot be told apart; save it as PNG")
+            raise DataError(f"{where} is a lossy file, so its {what} cannot be told apart; save it as PNG")
         return np.where(array.astype(np.int64) > THRESHOLD, 255, 0)
 
     def _checked(self, mask: Mask, where: str) -> Mask:

@@ -63,7 +63,7 @@ def _block_of_pixel(blocks: tuple[int, ...], shape: tuple[int, ...], features: I
 def interpolate(blocks: Floats, shape: tuple[int, ...], features: ImageFeatures) -> Floats:
     """Return [H, W, …] from [h, w, …], bilinear between the centres of blocks and constant beyond the outermost.
 
-    The weights of a pixel sum to one, so that probabilities stay probabilities.
+    The weights of a pixel sum to one, so probabilities stay probabilities.
     """
     values = blocks
     for axis, (length, resized) in enumerate(zip(shape[:2], features.size or shape[:2], strict=True)):

@@ -58,7 +58,7 @@ class GroupNorm(Parameters, EpigraphPenalty, ABC):
 
     @property
     def _of_blocks(self) -> bool:
-        """Whether the groups are the blocks of a loss, so that they grow with it."""
+        """Whether the groups are the blocks of a loss and grow with it."""
         return self.groups is None or isinstance(self.groups, LossBlocks)
 
     @property

@@ -14,7 +14,7 @@ from crfkit.protocols import Kind, SmoothPenalty, Vector
 
 @dataclass(frozen=True)
 class HuberL1(Parameters, SmoothPenalty):
-    """The L1 penalty with its corner rounded off: ``strength · Σ h(w_j)``, smooth, so that every solver takes it.
+    """The L1 penalty with its corner rounded off: ``strength · Σ h(w_j)``, smooth, so every solver takes it.
 
     ``h(x) = x²/(2·mu)`` where |x| ≤ mu, else ``|x| − mu/2``; hence ``|x| − mu/2 ≤ h(x) ≤ |x|`` (Nesterov 2005).
     Its optimum has small weights in place of zeros.

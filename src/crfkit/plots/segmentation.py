@@ -77,7 +77,7 @@ def plot_segmentation(
 def plot_features(segmenter: ImageSegmenter, n: int = 20, axes: Sequence[Any] | None = None) -> Any:
     """Draw bars of the n strongest weights of nodes and of edges, with the names of features. Return both axes.
 
-    Features are standardised, so that weights compare. Where a feature has several weights (more than two classes),
+    Features are standardised, so weights compare. Where a feature has several weights (more than two classes),
     the bar is the largest of them in size.
     """
     if n < 1:

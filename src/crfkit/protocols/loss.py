@@ -60,7 +60,7 @@ class Loss:
 
     takes_cost: ClassVar[bool] = False  # whether mistakes have costs (softmax margin, hinge)
     has_single: ClassVar[bool] = False  # whether it evaluates in single precision
-    screenable: ClassVar[bool] = False  # whether attributes that L1 holds at zero may be left out of training
+    screenable: ClassVar[bool] = False  # whether attributes that L1 holds at zero may be omitted from training
     growing_form: ClassVar[str | None] = None  # the loss, by its name in the index, for solvers that select attributes
     partial_form: ClassVar[str | None] = None  # the same for labels that are known in part
     sums_over_unknown: ClassVar[bool] = False  # whether it sums over unknown labels of graphs; others need all
@@ -85,7 +85,7 @@ class Loss:
         def capabilities(self) -> frozenset[Capability]:
             """Capabilities that solvers may use."""
 
-    convex: bool = True  # whether it is known to be, so that a stationary point is the optimum
+    convex: bool = True  # whether it is known to be convex: a stationary point is then the optimum
 
     @classmethod
     def example(cls) -> Loss:

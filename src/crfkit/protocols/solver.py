@@ -34,7 +34,7 @@ class State(Protocol):
     @property
     def point(self) -> Iterate: ...
     def saved(self) -> Mapping[str, Any]:
-        """Return arrays and numbers from which a later run can go on at the same w."""
+        """Return arrays and numbers from which a later run can continue at the same w."""
         ...
 
 
@@ -63,7 +63,7 @@ class Solver:
         def stopping(self) -> StoppingRule: ...
         @property
         def nonmonotone(self) -> bool:
-            """Whether values rise now and then, so that stopping rules have to allow for it; False by default."""
+            """Whether values rise now and then; stopping rules then allow for it. False by default."""
 
         @property
         def first_order(self) -> bool:
@@ -75,7 +75,7 @@ class Solver:
 
         @property
         def own_objective(self) -> bool:
-            """Whether its values are not those of loss + penalty, so that it may end above the start; see below."""
+            """Whether its values differ from loss + penalty; it may then end above the start. See below."""
 
     else:
         handles_smooth = None
@@ -93,7 +93,7 @@ class Solver:
         callbacks: Sequence[Any] = (),
         resume: Mapping[str, Any] | None = None,
     ) -> Result:
-        """Minimise from w0; `resume` is the `state` of an earlier result of the same solver, to go on from w0."""
+        """Minimise from w0; `resume` is the `state` of an earlier result of the same solver, to continue from w0."""
         raise NotImplementedError
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> Any:
@@ -101,7 +101,7 @@ class Solver:
         raise NotImplementedError
 
     def step(self, objective: Objective, state: Any) -> Any:
-        """Return the next state, or a :class:`~crfkit.result.Status` when it cannot go on."""
+        """Return the next state, or a :class:`~crfkit.result.Status` when it cannot continue."""
         raise NotImplementedError
 
     def finished(self, trace: Sequence[TraceRow], state: Any) -> bool:
@@ -109,7 +109,7 @@ class Solver:
         raise NotImplementedError
 
     def next_phase(self, objective: Objective, state: Any) -> Any:
-        """Return the state to go on from where `finished` ends a phase only; None (the default): it ends the run."""
+        """Return the state to continue from where `finished` ends a phase only; None (the default): it ends the run."""
         return None
 
     def objective_name(self, objective: Objective) -> str:

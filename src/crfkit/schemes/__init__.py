@@ -103,7 +103,7 @@ def respelled(label: str) -> str:
 
 
 def are_phrases(labels: Iterable[Any]) -> bool:
-    """Return whether labels mark phrases, so that phrases can be counted.
+    """Return whether labels mark phrases, which can then be counted.
 
     >>> are_phrases(["B-NP", "I-NP", "O"]), are_phrases(["DET", "NOUN", "O"])
     (True, False)

@@ -35,7 +35,7 @@ class Observations:
     inputs: Floats | None  # [m, F]
     weights: Floats  # [m]
     ising: bool = False
-    edge_inputs: bool = True  # whether edges see the features; else they have the first, the intercept
+    edge_inputs: bool = True  # whether edges see the features; otherwise they have the first, the intercept
     own: Floats | None = None  # [m, p, d]
     ordinal: bool = False
     reference: bool = False

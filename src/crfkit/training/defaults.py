@@ -18,8 +18,8 @@ def default_solver(loss: Loss, penalty: Penalty) -> str:
     """Return the name of the solver that "auto" stands for.
 
     "adam" for losses that have a gradient and no value; "lbfgs" where the penalty is smooth; "grafting-light" where it
-    is not and the loss has candidates; else "owlqn" for L1 and "fista" for other penalties with corners. The solver
-    "auto" also begins with stochastic epochs where the loss has an online form and they pay
+    is not and the loss has candidates; otherwise "owlqn" for L1 and "fista" for other non-smooth penalties. The solver
+    "auto" also begins with stochastic epochs where the loss has an online form and they save time
     (:class:`crfkit.solvers.Auto`).
 
     >>> from crfkit.penalties import L1, L2

@@ -265,7 +265,7 @@ def _zeroing_strength(loss: Loss, penalty: Penalty) -> float:
         largest = max([largest, *loss.candidates(start, norm)[1][:1]])
     if not (math.isfinite(largest) and largest > 0):
         raise ParameterError(
-            f"the largest slope of the loss at zero weights is {largest}, so that no strength is the first at which "
+            f"the largest slope of the loss at zero weights is {largest}, so no strength is the first at which "
             "all weights are zero: check the data, or give the strengths of the path"
         )
     return float(largest)

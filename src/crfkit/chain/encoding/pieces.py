@@ -257,7 +257,7 @@ def _numbering(
 
 
 def numbered(raw: RawPiece, numbering: Numbering) -> SequenceData:
-    """Return the sequences of a piece with the numbers of the whole; attributes that were dropped are left out."""
+    """Return the sequences of a piece with the numbers of the whole; attributes that were dropped are omitted."""
     data, vocabulary = raw.data, numbering.vocabulary
     assert data.labels is not None
     number = {label: k for k, label in enumerate(numbering.classes.tolist())}

@@ -59,7 +59,7 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
     order : 1, or 2 for weights on label triples
     constraints : a tagging scheme ("iob1", "iob2", "ioe1", "ioe2", "iobes", "bilou"), "observed", or a collection of
         (label, next label) pairs that must not occur. They have probability 0 in training and in prediction
-    label_classes : a mapping from labels to class names, so that attributes also score classes of labels, e.g.
+    label_classes : a mapping from labels to class names; attributes then also score classes of labels, e.g.
         ``{"B-PER": "PER", "I-PER": "PER"}``
     warm_start : begin at the weights of the last fit, as far as they have the same names
     class_weight : weights of labels, e.g. ``{"O": 0.2}`` (1 for labels that are not named), or "balanced": inversely
@@ -67,7 +67,7 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
         objective is then no longer convex (:mod:`crfkit.chain.losses.weak`)
     features : None, a :class:`TextFeatures` or the name of a preset ("ner", "chunking", "pos", "segmentation"), instead
         of a template: tokens are plain words, or lists of columns that begin with the word
-    hash_bits : hash the names of attributes to 2^hash_bits buckets, so that memory is bounded and names are not kept;
+    hash_bits : hash the names of attributes to 2^hash_bits buckets: memory is bounded and names are not kept;
         None keeps names
     precision : of scores and messages in training: "double", "single", or "auto": single floats on 32,768 positions and
         more, which takes less time, and doubles when a solver sees rounding errors; the optimum is the same

@@ -118,7 +118,7 @@ class ChainAnswers:
 
         The probability is exact: that of all labellings which have this phrase, with these ends and this type. Labels
         must mark phrases, in any scheme (see :mod:`crfkit.schemes`). With `min_probability` (one number, numbers by
-        type, or "calibrated" for the thresholds that `calibrate` found), less probable phrases are left out.
+        type, or "calibrated" for the thresholds that `calibrate` found), less probable phrases are omitted.
 
         >>> from crfkit import ChainCRF
         >>> X = [[["w=in"], ["w=New"], ["w=York"]], [["w=York"], ["w=in"], ["w=rain"]]]

@@ -1,6 +1,6 @@
 """Calibration on labelled data that training has not seen: temperature, thresholds of types, conformal sets.
 
-Scores are linear in the weights, so that a chain at temperature T is the chain with weights w / T: a calibrated model
+Scores are linear in the weights, so a chain at temperature T is the chain with weights w / T: a calibrated model
 is a plain model. Best labels do not depend on T. It minimises one of three losses:
 
     sequences   Σ log Z(w / T) − score(y; w) / T, the likelihood of whole labellings; convex in 1 / T
@@ -254,7 +254,7 @@ def find_thresholds(
     if missed:
         warn_caller(
             f"no threshold gives these types a precision of {precision:g} on at least {min_spans} phrases: {best} at "
-            "best; their phrases are left out where calibrated thresholds are used",
+            "best; their phrases are omitted where calibrated thresholds are used",
             DataWarning,
         )
     return found

@@ -1,6 +1,6 @@
 """Why a chain chose its labels: every weight that speaks for the chosen label against the runner-up.
 
-The score of a labelling is linear in the weights, so that the difference of two scores is a sum with one term for each
+The score of a labelling is linear in the weights, so the difference of two scores is a sum with one term for each
 weight that counts in one of them. At a position t with the chosen label j, the runner-up is the label at t of the best
 labelling y′ that has another label there. The terms of score(y) − score(y′) = log p(y | x) − log p(y′ | x) are:
 

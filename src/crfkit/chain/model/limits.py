@@ -120,7 +120,7 @@ MOST_RUNS = 256  # what the core counts
 
 
 def one_run_each(classes: Sequence[Any], contiguous: bool | Collection[Any]) -> tuple[Ids, Flags]:
-    """Return (group of each label, −1 without a limit; whether a run goes on from one label to the next).
+    """Return (group of each label, −1 without a limit; whether a run continues from one label to the next).
 
     If the labels mark phrases, a group is a type and a run is a phrase: B-X after I-X begins a second one. Otherwise
     each label is a group of its own. "O" has no limit unless it is named.

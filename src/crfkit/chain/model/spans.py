@@ -1,7 +1,7 @@
 """The exact probability that a span is among the phrases of a labelling, as conlleval reads phrases.
 
-A phrase goes on from one position to the next if both labels have its type, the first does not end a phrase (E, S, L,
-U) and the second does not begin one (B, S, U). With C(i, j) = 1 if it goes on from label i to label j, the span s … e
+A phrase continues from one position to the next if both labels have its type, the first does not end a phrase (E, S, L,
+U) and the second does not begin one (B, S, U). With C(i, j) = 1 if it continues from label i to label j, the span s … e
 of a type is in y if y_s has that type, C(y_{s−1}, y_s) = 0, C(y_{t−1}, y_t) = 1 for s < t < e, and C(y_{e−1}, y_e) = 0.
 In a chain of order 1, with node marginals p and edge marginals q,
 
@@ -116,7 +116,7 @@ def thresholds(model: ChainModel, runs: Runs, given: Thresholds | str) -> Floats
     """Return the least probability of each type: one number for all, or by type (0 for types that are not named).
 
     "calibrated" stands for the thresholds that `calibrate` found; types that no threshold brings to the wished
-    precision are left out.
+    precision are omitted.
     """
     if given is None:
         return None
@@ -147,7 +147,7 @@ def check_probability(name: str, value: Any) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """How phrases go on from label to label."""
+    """How phrases continue from label to label."""
 
     labels: Sequence[str]
 

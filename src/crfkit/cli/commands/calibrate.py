@@ -97,7 +97,7 @@ def calibrate(given: CalibrateOptions) -> None:
     trained = load(given.model, given.threads, given.encoding)
     if trained.vocabulary.kind == "matrix":
         raise ParameterError(
-            f"{given.model} was trained on matrices, so that it cannot read files; use ChainCRF.load(…).calibrate(…)"
+            f"{given.model} was trained on matrices, so it cannot read files; use ChainCRF.load(…).calibrate(…)"
         )
     blocks = [block for source in sources for block in labelled_blocks(trained, source)]
     known, seen = set(trained.class_list), {label for _, rows in blocks for row in rows for label in row}

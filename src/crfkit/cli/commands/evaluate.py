@@ -100,7 +100,7 @@ def _score_model(paths: Sequence[Path], threads: int | None, encoding: str, form
     trained = load(model, threads, encoding)
     if trained.vocabulary.kind == "matrix":
         raise ParameterError(
-            f"{model} was trained on matrices, so that it cannot score files; use ChainCRF.load(…).score(…) in Python"
+            f"{model} was trained on matrices, so it cannot score files; use ChainCRF.load(…).score(…) in Python"
         )
 
     def rows(path: Path) -> Iterator[Rows]:
@@ -151,7 +151,7 @@ def _score(files: Sequence[Path], rows: Callable[[Path], Iterator[Rows]]) -> Eva
 
     for k, path in enumerate(files):
         if path in files[:k]:
-            raise ParameterError(f"{path} is given twice, so that its tokens would count twice; give each file once")
+            raise ParameterError(f"{path} is given twice, so its tokens would count twice; give each file once")
     pairs: list[Rows] = []
     for path in files:
         before = len(pairs)

@@ -52,7 +52,7 @@ def choose_columns(
         )
     if not ids:
         raise ParameterError(
-            "all columns are labels, so that no feature is left; for a field without inputs, give --features none"
+            "all columns are labels, so no feature is left; for a field without inputs, give --features none"
         )
     X = table.take(ids)
     X.check_numbers()

@@ -209,7 +209,7 @@ def learn(
     Y = table.take([i for i in range(len(table.columns)) if i not in ids])
     if not Y.columns:
         raise ParameterError(
-            "all columns are features, so that no column is left to learn the graph of; name fewer in --features"
+            "all columns are features, so no column is left to learn the graph of; name fewer in --features"
         )
     X: Any = None
     if ids:

@@ -60,7 +60,7 @@ def tag_files(
     trained = load(model, threads, encoding)
     if trained.vocabulary.kind == "matrix":
         raise ParameterError(
-            f"{model} was trained on matrices, so that it cannot tag files; use ChainCRF.load(…).predict(…) in Python"
+            f"{model} was trained on matrices, so it cannot tag files; use ChainCRF.load(…).predict(…) in Python"
         )
     form = "json" if as_json else "nbest" if nbest is not None else "spans" if spans else None
     choice = _choice(trained, posterior, least, abstain, as_json)
@@ -101,7 +101,7 @@ _CONTRADICTIONS = (
     ("--spans", "--all-marginals", "; each phrase has its own probability"),
     ("--spans", "--labels-only", "; they are different forms of output"),
     ("--spans", "--posterior", "; phrases are those of the best labelling"),
-    ("--spans", "--abstain", "; phrases below --min-confidence are left out"),
+    ("--spans", "--abstain", "; phrases below --min-confidence are omitted"),
 )
 
 

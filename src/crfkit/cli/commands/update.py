@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class UpdateOptions:
     """The options of `crfkit update`."""
 
-    old: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file to go on from; it does not change.")]
+    old: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file to continue from; it does not change.")]
     files: Annotated[
         list[Path],
         typer.Argument(

@@ -90,7 +90,7 @@ class TrainOptions:
         INPUT,
         "--hash-bits",
         metavar="N",
-        help="Hash the names of attributes to 2^N buckets, so that memory is bounded and names are not kept.",
+        help="Hash the names of attributes to 2^N buckets: memory is bounded and names are not kept.",
     )
     order: int = own_option(
         MODEL,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def exit_without_model(what: str = "iteration") -> NoReturn:
     """Say that training was interrupted too early to write a model, and exit."""
-    signals.remark(f"the first {what} was not complete, so that no model was written")
+    signals.remark(f"the first {what} was not complete, so no model was written")
     raise typer.Exit(130)
 
 

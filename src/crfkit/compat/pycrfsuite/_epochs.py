@@ -1,6 +1,6 @@
 """CRFsuite's learners that go through the instances one by one, on crfkit's native updates.
 
-An iteration is an epoch. Instances are shuffled as CRFsuite shuffles them on Linux in a new process, so that weights
+An iteration is an epoch. Instances are shuffled as CRFsuite shuffles them on Linux in a new process, so weights
 and losses are its own to rounding.
 """
 
@@ -47,7 +47,7 @@ class Shuffle:
         return made
 
     def next(self) -> Ints:
-        """Shuffle, going on from the last order, and return the order."""
+        """Shuffle, continuing from the last order, and return the order."""
         order = self.order.tolist()
         n = len(order)
         for i, number in enumerate(self._draw(n)):

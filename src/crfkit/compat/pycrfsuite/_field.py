@@ -21,7 +21,7 @@ from crfkit.compat.pycrfsuite._instances import TrainingSet
 class FeatureRules(ChainTraining):
     """The options of chains, with a least frequency of features.
 
-    The frequency of a feature is the sum of its values in the training data, so that values below 0 count against it.
+    The frequency of a feature is the sum of its values in the training data, so values below 0 count against it.
     """
 
     min_feature_frequency: float = 0.0

@@ -48,7 +48,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     algorithm : "lbfgs" (the default), "l2sgd", "ap", "pa" or "arow".
-    min_freq : features whose values sum up to less are left out (default 0).
+    min_freq : features whose values sum up to less are omitted (default 0).
     all_possible_states, all_possible_transitions : make features also of pairs that the data do not have.
     c1, c2 : coefficients of the L1 (default 0; lbfgs) and the L2 penalty (default 1; lbfgs, l2sgd).
     max_iterations : default: unlimited (lbfgs), 1000 (l2sgd), 100 (others).

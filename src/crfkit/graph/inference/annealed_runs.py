@@ -3,7 +3,7 @@
     Ẑ = mean of w over runs,    Var(log Ẑ) ≈ Var(w) / (runs · E[w]²)
 
 Runs go from independent variables to the field in `steps` temperatures. A few trial runs find the start and the number
-of steps for which an error costs least. Runs are independent, so that their spread is an honest error: particles that
+of steps for which an error costs least. Runs are independent, so their spread is an honest error: particles that
 are resampled may all end in one mode of the field, and then agree on a log Z that is too small.
 """
 

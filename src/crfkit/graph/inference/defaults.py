@@ -31,7 +31,7 @@ def default_engine(graph: Graph, n_states: States, purpose: str = "any", rows: i
     """Return the name of the engine that "auto" stands for on a graph.
 
     Inference is exact where that is cheap: "tree" on forests, "junction" where its tables are small. Else it is "trw":
-    tree-reweighted inference has one fixed point and a bound on log Z, so that training has one objective, while
+    tree-reweighted inference has one fixed point and a bound on log Z, so training has one objective, while
     belief propagation and mean field may jump between several.
 
     Parameters

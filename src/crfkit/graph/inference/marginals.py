@@ -61,7 +61,7 @@ class Marginals:
     status: InferenceStatus
     iterations: int = 0
     residual: float = 0.0
-    state: Any = field(default=None, repr=False)  # where a warm start goes on
+    state: Any = field(default=None, repr=False)  # where a warm start continues
     errors: Floats | None = None  # [G] standard errors of log_z, of estimates by sampling
     method: str = ""  # the name of the engine, where it iterates
     # Where all graphs are copies of one: weights [G] → [E, K, K], sums over graphs of the marginals of its edges.
@@ -102,7 +102,7 @@ class Marginals:
         what = "a probability" if self.method == "mean-field" else "a log message"
         said = (
             f"inference has not converged: {name} stopped at its limit of {limit}, and {what} still changed by "
-            f"{self.residual:.2g} in the last one, so that probabilities "
+            f"{self.residual:.2g} in the last one, so probabilities "
             + ("may be off by about as much" if self.residual < TRUSTED else "cannot be trusted")
             + f". Raise {option}"
         )

@@ -23,7 +23,7 @@ def graph_choices(
     """Return what "auto" was for the options of a pairwise field that were "auto": solver, inference, decode.
 
     The engine is that of training or, for losses without inference, the one that predicts the first graph; the decoder
-    is that of the first graph. It is left out for graphs so large that looking for it would take a while.
+    is that of the first graph. It is omitted for graphs so large that looking for it would take a while.
     """
     chosen = dict(chosen_solver(solver, loss, penalty, result))
     if not np.isfinite(model.w).all():

@@ -28,7 +28,7 @@ class Refiner(Estimator):
 
     Each pixel (or block, or superpixel) has the score β·log p + bias of its class, and neighbours prefer equal classes,
     the more so the more alike their colours are. The temperature 1/β, the biases and how the preference depends on the
-    colours are learned from masks: about ten weights, so that a few dozen images are enough.
+    colours are learned from masks: about ten weights, so a few dozen images are enough.
 
     Give `fit` probabilities of images that the classifier was **not** trained on (out of fold, as
     ``cross_val_predict`` makes them, or of a validation set): on its own training images a classifier is

@@ -21,7 +21,7 @@ NINE_BEYOND = 7  # 9 is a usual code for scales up to 7; on longer ones it is an
 
 
 def without_identifiers(Y: Any, kept: Collection[str] = ()) -> Any:
-    """Return Y without the columns that have a different value in every row; warn which ones were left out.
+    """Return Y without the columns that have a different value in every row; warn which columns these were.
 
     Whole numbers and texts can be identifiers; other numbers are measurements. Columns in `kept` stay. An array, whose
     columns are known by their order, raises DataError instead.

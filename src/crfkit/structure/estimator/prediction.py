@@ -103,8 +103,8 @@ class PredictionMixin:
     def sample(self, n_samples: int = 1, X: Any = None, random_state: Any = None, *, inputs: Any = None) -> Any:
         """Draw labellings from the field: [n_samples, variables]; with inputs [n_samples, rows of X, variables].
 
-        They are independent where the graph allows exact inference; else particles that are carried from independent
-        variables to the field, or with inputs successive states of a Gibbs sampler.
+        They are independent where the graph allows exact inference. Otherwise they are particles that are carried from
+        independent variables to the field, or with inputs successive states of a Gibbs sampler.
         """
         model, encoder = self._fitted(), self._encoder()
         X = given_inputs(inputs, X)

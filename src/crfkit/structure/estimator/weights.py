@@ -86,8 +86,9 @@ def edge_sizes(model: GraphModel, scales: InputScales | None = None) -> Floats:
     """Return [E] the weight of each edge.
 
     Without inputs: the signed coupling J of two variables of two labels (table ±J), the signed slope of an ordinal
-    edge at the ends of both scales; else the root mean square of the centred table, which has no sign. With inputs:
-    the root mean square of the table at the means of the inputs, and of the change per standard deviation of each.
+    edge at the ends of both scales; otherwise the root mean square of the centred table, which has no sign. With
+    inputs: the root mean square of the table at the means of the inputs, and of the change per standard deviation of
+    each.
     """
     parameters, encoder = Parameters.of(model, scales), _table(model)
     K = np.array(encoder.n_states)
