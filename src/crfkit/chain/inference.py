@@ -13,7 +13,6 @@ from crfkit import _core
 from crfkit._threads import count_threads
 from crfkit._types import Flags, Floats, Ids, Ints
 from crfkit.chain.data import SequenceData
-from crfkit.chain.dead_ends import dead_end
 from crfkit.chain.fields.field import ChainField
 from crfkit.errors import DataError
 
@@ -143,7 +142,7 @@ class ChainInference:
         if (self.field.constrained or allowed is not None) and np.isneginf(scores).any():
             n = int(np.argmin(scores))
             begin, end = int(data.starts[n]), int(data.starts[n + 1])
-            where = dead_end(self.field, end - begin, None if allowed is None else allowed[begin:end])
+            where = _dead_end(self.field, end - begin, None if allowed is None else allowed[begin:end])
             what = (
                 "constraints allow" if allowed is None else "constraints and the labels allowed at its positions leave"
             )
@@ -161,3 +160,25 @@ def _listed(data: SequenceData, counts: Ints, scores: Floats, labels: Ids) -> li
         found.append([(labels[at + k * length : at + (k + 1) * length], next(score)) for k in range(count)])
         at += count * length
     return found
+
+
+def _dead_end(field: ChainField, length: int, allowed: Flags | None) -> str | None:
+    """Return a sentence that names the first position that no labelling reaches; None if there is a labelling.
+
+    `allowed` is [positions, labels] of this sequence, or None.
+    """
+    if length == 0:
+        return None
+    L = field.n_labels
+    limits = np.ones((length, L), dtype=bool) if allowed is None else np.asarray(allowed, dtype=bool)
+    reached = limits[0] if field.allowed_start is None else limits[0] & field.allowed_start
+    if not reached.any():
+        return "at position 0, no label that is allowed there may begin a sequence"
+    for t in range(1, length):
+        follows = np.ones(L, dtype=bool) if field.allowed is None else field.allowed[reached].any(axis=0)
+        reached = follows & limits[t]
+        if not reached.any():
+            return f"at position {t}, no label that is allowed there may follow those that are possible before it"
+    if field.allowed_end is not None and not (reached & field.allowed_end).any():
+        return f"at position {length - 1}, its last, no label that is possible there may end a sequence"
+    return None

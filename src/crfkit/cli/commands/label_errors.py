@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crfkit.cli.commands.text_hint import hinting
 from crfkit.cli.options import shared
 from crfkit.cli.options.declared import own_option, takes
 from crfkit.cli.options.parsing import make_penalty, read_template
-from crfkit.cli.options.text import text_features
+from crfkit.cli.options.text import hinting, text_features
 from crfkit.cli.runtime.help import INPUT, MODEL, OUTPUT, was_given
 from crfkit.cli.runtime.output import open_input, say
 from crfkit.errors import DataError, ParameterError

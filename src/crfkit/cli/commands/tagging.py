@@ -35,8 +35,8 @@ def tag_files(
     The model may be of crfkit, CRFsuite, CRF++ or Wapiti; `encoding` is also that of the texts in the last three.
     """
     from crfkit.cli.commands.tag_progress import watching
-    from crfkit.cli.commands.text_hint import hinting
     from crfkit.cli.options.parsing import STDIN, column_files
+    from crfkit.cli.options.text import hinting
     from crfkit.cli.runtime.output import open_output
     from crfkit.convert import load
     from crfkit.errors import ParameterError

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 
 from crfkit._types import Ids
 from crfkit.errors import ModelFileError
-from crfkit.graph.encoding.grids import EdgeFeatures, GridEncoder, loaded_edge_function
-from crfkit.graph.encoding.image_names import naming_images
+from crfkit.graph.encoding.grids import EdgeFeatures, GridEncoder, loaded_edge_function, naming_images
 from crfkit.graph.estimator.pairwise import PairwiseEstimator
 from crfkit.graph.model import Encoder, GraphModel
 from crfkit.protocols import Penalty

@@ -13,7 +13,7 @@ from crfkit._types import Floats, Ints
 from crfkit.errors import DataError
 from crfkit.files.images import as_list, read_image
 from crfkit.files.masks import MaskRules
-from crfkit.graph.encoding.image_names import naming_images
+from crfkit.graph.encoding.grids import naming_images
 from crfkit.images.model.segmenter import Segmentation, SegmenterModel
 from crfkit.images.pairs import Pairs, wrong_pixels
 from crfkit.pool import in_threads

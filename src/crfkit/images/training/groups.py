@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from crfkit._types import Ids
 from crfkit.errors import StopTraining
-from crfkit.graph.encoding.image_names import naming_images
+from crfkit.graph.encoding.grids import naming_images
 from crfkit.graph.fields.field import GraphField
 from crfkit.graph.inference.marginals import IterativeEngine
 from crfkit.graph.model import GraphModel
