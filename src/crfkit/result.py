@@ -112,10 +112,10 @@ class Result:
 
     @property
     def outcome(self) -> str:
-        """Return the status as a sentence; it says so if the objective is not convex."""
-        return self.told()
+        """Return the status as a sentence, which mentions an objective that is not convex."""
+        return self.describe()
 
-    def told(self, naming: Naming = in_python) -> str:
+    def describe(self, naming: Naming = in_python) -> str:
         """Return the outcome, with options written as `naming` writes them."""
         text = self.status.text(naming)
         if self.convex:

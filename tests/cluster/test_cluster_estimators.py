@@ -192,7 +192,7 @@ def test_files_that_change_are_noticed(client, files):
     shards.recipes = tuple(replace(recipe, ready=None) for recipe in shards.recipes)
     shards._futures.clear()
     with pytest.raises(DataError, match=r"part0\.txt: 30 sequences became 10"):
-        shards._stand_all()
+        shards._restore_all()
     shards.close()
 
 

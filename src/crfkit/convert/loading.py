@@ -67,7 +67,7 @@ def _reason(head: bytes) -> str:
         )
     if head[:1] == b"\x80":
         return "this is a pickle in which there is no whole CRFsuite model, or not a model that crfkit knows"
-    return "this is not a model that crfkit knows; it reads models of crfkit, CRFsuite, CRF++ and Wapiti"
+    return "this is not a model that crfkit knows; it reads crfkit, CRFsuite, CRF++ and Wapiti models"
 
 
 def model_kind(path: str | Path) -> str | None:

@@ -25,7 +25,7 @@ from crfkit.extras import load
 from crfkit.training.tasks import D, I, R, S, Tasks, V
 
 POLL = 5.0  # seconds between questions whether the tasks are still under way
-SILENT = (OSError, TimeoutError, asyncio.TimeoutError)  # what Dask raises if somebody does not answer
+NO_ANSWER = (OSError, TimeoutError, asyncio.TimeoutError)  # what Dask raises if somebody does not answer
 
 
 @contextmanager
@@ -218,7 +218,7 @@ class _Run:
                     return future.result(timeout=self._options.timeout)
             except (self._distributed.CancelledError, concurrent.futures.CancelledError) as lost:
                 self._again(key, lost)
-            except SILENT as silent:
+            except NO_ANSWER as silent:
                 if future.status == "finished":  # but its result does not arrive
                     self._again(key, silent)
                 elif not watch.alive([task.key for task in self._futures.values()]):
@@ -259,14 +259,14 @@ class _Run:
         while True:
             try:
                 bounded(lambda: self._client.wait_for_workers(1, timeout=self._options.timeout), self._options.timeout)
-            except SILENT as error:
+            except NO_ANSWER as error:
                 raise ClusterError(
                     f"the cluster has not answered, or has had no workers, for {self._options.timeout:g} s; start some "
                     f"with `dask worker {self._client.scheduler.address}`, or wait longer: Cluster(timeout=…)"
                 ) from error
             try:
                 send()
-            except (*SILENT, concurrent.futures.CancelledError) as error:
+            except (*NO_ANSWER, concurrent.futures.CancelledError) as error:
                 self._lost(None, error, 1)
             else:
                 self._losses.pop(None, None)
@@ -297,7 +297,7 @@ class _Watch:
 
         A task may take as long as it needs, on a worker that the scheduler hears from.
         """
-        with suppress(*SILENT):
+        with suppress(*NO_ANSWER):
             heard = bounded(lambda: self._ask(set(keys)), self._patience)
             if heard.items() - self._heard.items():
                 self._since = time.monotonic()

@@ -28,7 +28,7 @@ from crfkit.extras import load as load_package
 from crfkit.files import atomic as files
 from crfkit.files import modelfile
 
-MOST = 4  # models that a process keeps
+MAX_MODELS = 4  # models that a process keeps
 ADVICE = (
     "every worker must be able to read it: put it in a folder that all machines share, give an address such as s3://…, "
     "or pass the model itself instead of its path"
@@ -144,7 +144,7 @@ class _Entry:
 class LoadedModels:
     """The models that were used last. Each is loaded once, however many threads ask for it at the same time."""
 
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self, most: int = MAX_MODELS) -> None:
         self._most = most
         self._lock = Lock()
         self._entries: OrderedDict[str, _Entry] = OrderedDict()

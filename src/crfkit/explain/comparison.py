@@ -13,7 +13,7 @@ from crfkit._types import Floats
 from crfkit.errors import DataError, ParameterError
 from crfkit.schemes import are_phrases, in_scheme_of, phrases
 
-DRAWN = 5_000_000  # numbers that are drawn at once
+MAX_NUMBERS_AT_ONCE = 5_000_000  # numbers that are drawn at once
 
 
 class Interval(NamedTuple):
@@ -232,7 +232,7 @@ def _swapped(samples: int, tables: Sequence[Floats], rng: np.random.Generator) -
 
 def _chunks(samples: int, n: int) -> Iterator[int]:
     """Yield how many samples of n numbers are drawn at a time, so that memory stays bounded."""
-    most = max(1, DRAWN // max(n, 1))
+    most = max(1, MAX_NUMBERS_AT_ONCE // max(n, 1))
     for begin in range(0, samples, most):
         yield min(most, samples - begin)
 

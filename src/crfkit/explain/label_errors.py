@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 # chosen on 3,000 corrupted sentences each of CoNLL-2000 and of Spanish names
 TRUST = 0.3
-CERTAIN = 0.8  # labels that are more suspect than this are corrected before the next round
+CORRECTION_THRESHOLD = 0.8  # labels that are more suspect than this are corrected before the next round
 NOISE = 0.05  # the share of wrong labels that estimation begins with
 STEPS = 5  # of expectation–maximisation
 
@@ -200,7 +200,7 @@ def find_label_errors(
         found = _errors(judged, given, names, X)
         marginals = found.marginals if turn == 0 else marginals
         learnt_from = [
-            [b if score > CERTAIN else a for a, b, score in zip(old, new, scores.tolist(), strict=True)]
+            [b if score > CORRECTION_THRESHOLD else a for a, b, score in zip(old, new, scores.tolist(), strict=True)]
             for old, new, scores in zip(given, found.corrected, found.scores, strict=True)
         ]
     return replace(found, marginals=marginals)

@@ -12,7 +12,7 @@ from crfkit.files.pictures import SUFFIXES
 
 MASK = "_mask"  # what `crfkit segment apply` adds to the name of an image
 OTHERS = ("_overlay", "_probability")  # its other pictures
-MOST = 20  # problems that one message lists
+MAX_LISTED = 20  # problems that one message lists
 
 
 def list_images(folder: str | Path, pattern: str | None = None) -> dict[str, Path]:
@@ -105,8 +105,8 @@ def raise_all(problems: Sequence[str]) -> None:
     listed = merge_alike(problems)
     if len(listed) == 1:
         raise DataError(listed[0])
-    more = [f"… and {len(listed) - MOST} more"] if len(listed) > MOST else []
-    raise DataError("\n  ".join([f"{len(problems)} problems:", *listed[:MOST], *more]))
+    more = [f"… and {len(listed) - MAX_LISTED} more"] if len(listed) > MAX_LISTED else []
+    raise DataError("\n  ".join([f"{len(problems)} problems:", *listed[:MAX_LISTED], *more]))
 
 
 def merge_alike(problems: Sequence[str], figures: bool = True) -> list[str]:
@@ -127,9 +127,9 @@ def merge_alike(problems: Sequence[str], figures: bool = True) -> list[str]:
         if len(names) < len(others) or not others:
             listed += [first, *others]
             continue
-        more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
+        more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
         count = f"{len(names)} others: " if len(names) > 1 else ""
-        listed.append(f"{first} (the same is true of {count}{', '.join(names[:MOST])}{more})")
+        listed.append(f"{first} (the same is true of {count}{', '.join(names[:MAX_LISTED])}{more})")
     return listed
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from crfkit.errors import ModelFileError
 
-MOST = 2**53  # beyond it, JSON readers differ in what an integer is
+MAX_INTEGER = 2**53  # beyond it, JSON readers differ in what an integer is
 MOST_TEXT = 10_000
 
 
@@ -21,7 +21,7 @@ def _text(value: Any) -> bool:
 
 
 def _number(value: Any) -> bool:
-    return type(value) is float or (type(value) is int and abs(value) <= MOST)
+    return type(value) is float or (type(value) is int and abs(value) <= MAX_INTEGER)
 
 
 def _strength(value: Any) -> bool:
@@ -29,7 +29,7 @@ def _strength(value: Any) -> bool:
 
 
 def _count(value: Any) -> bool:
-    return type(value) is int and 0 <= value <= MOST
+    return type(value) is int and 0 <= value <= MAX_INTEGER
 
 
 def _flag(value: Any) -> bool:
@@ -88,7 +88,7 @@ SCHEMA: dict[str, Callable[[Any], bool]] = {
     "standardised": _flag,
     "inference": _text,
     "encoding": _text,
-    "label_column": lambda value: type(value) is int and abs(value) <= MOST,
+    "label_column": lambda value: type(value) is int and abs(value) <= MAX_INTEGER,
     "origin": _text,
     "frame": _entries({}, sequence=_text, token=_list_of(_text), label=_or_none(_text)),
     "penalty_choice": _or_none(

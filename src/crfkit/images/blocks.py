@@ -13,7 +13,7 @@ from crfkit.images.c1 import block_means
 from crfkit.images.features import ImageFeatures
 
 UPSAMPLING = ("bilinear", "nearest")
-LEAST = 1e-6  # share of known pixels below which a block has none
+MIN_KNOWN_SHARE = 1e-6  # share of known pixels below which a block has none
 
 
 def block_labels(mask: Mask, classes: NDArray[Any], features: ImageFeatures) -> NDArray[Any]:
@@ -31,7 +31,7 @@ def block_labels(mask: Mask, classes: NDArray[Any], features: ImageFeatures) -> 
         shares.append(block_means(of_label, features.block_size))
     labels = classes[np.argmax(shares, axis=0)]
     if (mask == VOID).any():
-        labels = np.where((np.sum(shares, axis=0) > LEAST) & _has_known(mask, features), labels, VOID)
+        labels = np.where((np.sum(shares, axis=0) > MIN_KNOWN_SHARE) & _has_known(mask, features), labels, VOID)
     return np.asarray(labels)
 
 

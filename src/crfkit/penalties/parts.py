@@ -22,7 +22,7 @@ from crfkit.protocols import (
     Vector,
 )
 
-SINGLE = frozenset({Kind.L1, Kind.ORTHANTS})  # corners are those of single weights
+SINGLE = frozenset({Kind.L1, Kind.ORTHANTS})  # non-smooth in single weights
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ def _put(vector: Vector, place: Any, numbers: Vector) -> None:
 
 @dataclass(frozen=True, eq=False)
 class RestParts(_Sum, EpigraphPenalty):
-    """The parts with corners."""
+    """The non-smooth parts."""
 
     selection: Selection | None = None
 

@@ -55,7 +55,7 @@ class Solver:
 
         @property
         def handles_rest(self) -> frozenset[Kind]:
-            """Which kinds of a penalty's rest it can minimise; none (the default): smooth objectives only."""
+            """Kinds of non-smooth penalties that it can minimise; none (the default): smooth objectives only."""
 
         @property
         def max_iterations(self) -> int: ...

@@ -53,7 +53,7 @@ class PQNState:
 
 @dataclass(frozen=True)
 class PQN(IterativeSolver):
-    """Minimise a model over the epigraph in every step; without a penalty that has corners it is L-BFGS.
+    """Minimise a model over the epigraph in every step; without a non-smooth penalty it is L-BFGS.
 
     Parameters
     ----------

@@ -76,7 +76,7 @@ class RawPiece:
 
 
 def raw_files(files: Sequence[ColumnFile], inputs: Inputs, attributes: bool) -> RawPiece:
-    """Encode labelled column files, or with `attributes` data files of CRFsuite."""
+    """Encode labelled column files, or with `attributes` CRFsuite data files."""
     name = ", ".join(file.name for file in files)
     if attributes:
         encoder = inputs.encoder()

@@ -206,15 +206,15 @@ class LabelColumn:
     def apply(self, corpus: TaggedCorpus, files: Sequence[ColumnFile]) -> TaggedCorpus:
         """Return the training set of files with labels that are known in part and with weights of its tokens."""
         if self.partly_known:
-            corpus = told(corpus, self.unknown, self.separator)
+            corpus = with_unknown_labels(corpus, self.unknown, self.separator)
         if self.weight_column is not None:
             weights = read_weights(files, self.weight_column)
             corpus = replace(corpus, data=replace(corpus.data, token_weights=weights))
         return corpus
 
 
-def told(corpus: TaggedCorpus, unknown: str | None, separator: str | None) -> TaggedCorpus:
-    """Return a training set of a file, in which the label `unknown` says nothing, and one with `separator` is a set.
+def with_unknown_labels(corpus: TaggedCorpus, unknown: str | None, separator: str | None) -> TaggedCorpus:
+    """Return a training set in which `unknown` marks unlabelled tokens, and labels with `separator` are sets of labels.
 
     With "?" and "|", the label ? is not known, and B-PER|B-LOC is one of the two.
     """

@@ -289,7 +289,7 @@ def _as_text(model: ChainModel, data: SequenceData) -> list[list[str]]:
     return [[str(label) for label in row] for row in model.labels_of(data)]
 
 
-# --- files of attributes
+# --- attribute files
 
 
 def _attribute_batches(model: ChainModel, file: ColumnFile) -> Iterator[tuple[list[AttributeSequence], SequenceData]]:

@@ -25,7 +25,7 @@ def evaluate(
         list[Path] | None,
         typer.Argument(
             metavar="MODEL FILE...",
-            help="Model file, then column files whose last column is the true label, or data files of CRFsuite. With "
+            help="Model file, then column files whose last column is the true label, or CRFsuite data files. With "
             "--tagged, files only. - is standard input.",
             show_default=False,
         ),

@@ -33,8 +33,9 @@ class LabelErrorOptions:
         list[Path],
         typer.Argument(
             metavar="[MODEL] FILE",
-            help="Column file whose last column is the label, or data file of CRFsuite; - is stdin. With a MODEL "
-            "before it, that model judges the labels; it must not have been trained on FILE, whose errors it repeats.",
+            help="Column file whose last column is the label, orCRFsuite data file; - is stdin. With a MODEL "
+            "before it, that model judges the labels; it must not have been trained on FILE, or it would repeat its "
+            "errors.",
         ),
     ]
     template: Path | None = own_option(
@@ -70,9 +71,9 @@ class LabelErrorOptions:
 def label_errors(given: LabelErrorOptions) -> None:
     """Find labels that are probably wrong in a labelled file, most suspect first.
 
-    Without a model, the file is divided into folds, and each label is judged by a model of the other folds. Labels are
-    judged in view of the labels around them. Every suspect has its line and a label that fits better; groups tell what
-    would be corrected.
+    Without a model, the file is divided into folds, and each label is judged by a model that was trained on the other
+    folds. The labels around it count as well. Every suspect is shown with its line and a label that fits better; groups
+    show which corrections would be made.
 
     crfkit label-errors train.txt --template template
 
@@ -129,7 +130,7 @@ def _read(source: ColumnFile, attributes: bool) -> tuple[list[Any], Any, ColumnF
         X, y, _ = read_crfsuite(source)
     else:
         raise ParameterError(
-            "--template or --features is missing; only data files of CRFsuite (--format crfsuite) need none"
+            "--template or --features is missing; only CRFsuite data files (--format crfsuite) need none"
         )
     if not X:
         raise DataError("the file has no sequences", source.name)

@@ -56,8 +56,8 @@ def learn(
             INPUT,
             "--missing",
             metavar="NAME",
-            help="What to do with missing cells: impute (labels are drawn from the learned graph, inputs are at their "
-            "means), drop (the rows) or error.",
+            help="What to do with missing cells: impute (draw labels from the learned graph, replace inputs by their "
+            "means), drop (omit the rows) or error.",
         ),
     ] = "impute",
     bins: Annotated[
@@ -66,8 +66,8 @@ def learn(
             INPUT,
             "--bins",
             metavar="N|COL=N,…",
-            help="Cut numbers into N groups of about equal size: the named columns, or all columns with more than N "
-            "different numbers but scales of at most 11 steps.",
+            help="Cut numbers into N groups of about equal size, in the named columns or in all columns with more "
+            "than N different numbers (except scales of at most 11 steps).",
         ),
     ] = None,
     candidates: Annotated[
@@ -99,7 +99,7 @@ def learn(
             "--refit",
             metavar="NAME",
             help="Loss that fits the weights of the chosen edges: {structure refits}. auto is the likelihood, exact "
-            "if possible and else sampled.",
+            "if possible, otherwise sampled.",
         ),
     ] = "auto",
     inference: Annotated[

@@ -30,7 +30,7 @@ def tag_files(
     abstain: str | None = None,
     text: bool = False,
 ) -> None:
-    """Tag column files or files of attributes, or standard input if there are none.
+    """Tag column files or attribute files, or standard input if there are none.
 
     The model may be of crfkit, CRFsuite, CRF++ or Wapiti; `encoding` is also that of the texts in the last three.
     """

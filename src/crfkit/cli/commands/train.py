@@ -37,7 +37,7 @@ Online solvers that learn from mistakes and take no penalty: {solvers without pe
 
 @takes(TrainOptions)
 def train(given: TrainOptions) -> None:
-    """Train a sequence tagger from column files and a template or features, or from files of attributes.
+    """Train a sequence tagger from column files and a template or features, or from attribute files.
 
     Ctrl-C and SIGTERM stop early and still write the model; the exit codes are then 130 and 143. All defaults
     are those of ChainCRF in Python.

@@ -31,7 +31,7 @@ def outcome(result: Result) -> str:
 
 def status_text(result: Result) -> str:
     """Return why training ended and what to do about it, in options of the command line."""
-    return result.told(on_command_line)
+    return result.describe(on_command_line)
 
 
 def say_written(model: Path, interrupted: bool) -> None:

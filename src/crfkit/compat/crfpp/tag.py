@@ -31,7 +31,7 @@ def parser() -> Parser:
     p = Parser(
         "crfkit-test",
         "crfkit-test [options] -m MODEL [FILE]...",
-        "Tag column files, or standard input, as crf_test of CRF++ does. MODEL is a model of crfkit or of CRF++.",
+        "Tag column files, or standard input, as crf_test of CRF++ does. MODEL is a crfkit or CRF++ model.",
     )
     p.add_argument("-m", "--model", metavar="FILE", help="model file")
     add = p.add_argument

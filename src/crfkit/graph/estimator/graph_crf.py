@@ -57,7 +57,7 @@ class GraphCRF(TableInputs, PairwiseEstimator):
     edge_penalty : the penalty of edge weights; None for `penalty`, and for ten times its strength if `penalty` is an
         L2 and the edges of a table have features
     solver : a name of :data:`crfkit.solvers.SOLVERS`, or a solver; "auto" is "adam" for contrastive divergence, which
-        has a gradient and no value, and for the hinge, which has corners
+        has a gradient and no value, and for the hinge, which is not smooth
     node_form : "full", "reference" or "ising"; None for "reference" with tables, "full" with graphs
     edge_form : "full", "symmetric", "potts", "ising", "reference", "minimal" or "ordinal"; None for "reference" with
         tables, "symmetric" with graphs, where the order of an edge's ends seldom has a meaning

@@ -19,7 +19,7 @@ from crfkit.graph.inference.marginals import InferenceStatus, Marginals
 from crfkit.graph.inference.tree import check_sampling, check_threads, native_arrays
 
 TABLES = 8  # all tables of a graph together may have so many times the entries of the largest
-LARGE = 100_000  # fits() does not look at graphs with cycles and more nodes or edges than this
+MAX_LOOKED_AT = 100_000  # fits() does not look at graphs with cycles and more nodes or edges than this
 BUDGET = 500_000_000  # steps that fits() may search for an order: about a second
 _UNBOUNDED = (1 << 63) - 1
 _MOST_NODES = 60  # of a clique; more would be too large for any memory
@@ -92,7 +92,7 @@ class Junction:
         nodes or edges, and where no order is found in time; run() tries harder.
         """
         n, E = np.diff(graph.node_offsets), np.diff(graph.edge_offsets)
-        if ((n <= E) & (np.maximum(n, E) > LARGE)).any():
+        if ((n <= E) & (np.maximum(n, E) > MAX_LOOKED_AT)).any():
             return False
         return self._refusal(self._order(graph, n_states, BUDGET), n_states) is None
 

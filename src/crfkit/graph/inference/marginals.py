@@ -15,7 +15,7 @@ from crfkit.graph.fields.basis import projected
 from crfkit.graph.fields.potentials import Potentials
 
 NEGLIGIBLE = 1e-3  # a change in the last sweep that leaves probabilities right to two or three digits
-TRUSTED = 0.1  # a change from which on the numbers mean little
+MAX_TRUSTED_CHANGE = 0.1  # a change from which on the numbers mean little
 _DAMPING = {
     "bp": ", add damping (make_engine('bp', damping=0.5))",
     "trw": "; where messages swing rather than settle, add damping (make_engine('trw', damping=0.5))",
@@ -103,7 +103,7 @@ class Marginals:
         said = (
             f"inference has not converged: {name} stopped at its limit of {limit}, and {what} still changed by "
             f"{self.residual:.2g} in the last one, so probabilities "
-            + ("may be off by about as much" if self.residual < TRUSTED else "cannot be trusted")
+            + ("may be off by about as much" if self.residual < MAX_TRUSTED_CHANGE else "cannot be trusted")
             + f". Raise {option}"
         )
         return said + (_DAMPING.get(self.method, "") if damping else "") + _INSTEAD.get(self.method, "")

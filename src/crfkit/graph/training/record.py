@@ -14,7 +14,7 @@ from crfkit.protocols import Loss, Penalty
 from crfkit.result import Result
 from crfkit.training.defaults import chosen_solver
 
-QUICK = 2500  # nodes of a graph up to which looking for its decoder takes a few hundredths of a second
+MAX_RECORDED_NODES = 2500  # nodes of a graph up to which looking for its decoder takes a few hundredths of a second
 
 
 def graph_choices(
@@ -32,7 +32,7 @@ def graph_choices(
     if model.inference == "auto":
         engine: Any = getattr(loss, "engine", None)  # losses without inference have none
         chosen["inference"] = (model.engine(first.graph, len(data)) if engine is None else engine).name
-    if model.decode == "auto" and first.graph.n_nodes <= QUICK:
+    if model.decode == "auto" and first.graph.n_nodes <= MAX_RECORDED_NODES:
         chosen["decode"] = default_decoder(model.potentials(first))
     return chosen
 

@@ -33,7 +33,7 @@ LEAST_ROWS = 50  # below which no rows are held out
 MOST_ROWS = 5000  # rows that are used, at random
 FOLDS = 5  # parts that the rows are split into; one is held out at a time
 JUDGING_ROWS = 300  # held-out rows to reach: small tables hold out several parts, one after the other
-WORSE = 2  # strengths in a row that predict worse than the best one; the search then ends
+PATIENCE = 2  # strengths in a row that predict worse than the best one; the search then ends
 TOLERANCE = 1e-4  # relative decrease of the objective over ten iterations
 OWN_RATIOS, OWN_TOLERANCE = (1.0, 0.3, 0.1), 1e-3  # strengths of edges under the likelihood, over those found before
 
@@ -76,7 +76,7 @@ def choose_strength(
     folds = [_Fold.make(data, part, rows, field, encoder, options) for part in np.array_split(rows, FOLDS)[:n_folds]]
     search = _Search(folds, options)
     start = Strength(1.0, 1.0, sum(fold.n_held_out for fold in folds), np.zeros(field.size))
-    found = search.along([start._replace(node=s, edge=s) for s in STRENGTHS], WORSE)
+    found = search.along([start._replace(node=s, edge=s) for s in STRENGTHS], PATIENCE)
     if not (blocks and field.n_edge_weights):
         return found
     for ratios in RATIOS:

@@ -26,7 +26,7 @@ from crfkit.images.regions import Regions
 from crfkit.labels import label_array
 
 KIND = "refiner"
-MOST = 1 << 12, 1_000_000  # side of a block in pixels, superpixels of an image
+BLOCK_LIMITS = 1 << 12, 1_000_000  # side of a block in pixels, superpixels of an image
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ class RefinerModel:
         if (
             nodes.edges not in ("contrast", "callable", None)
             or nodes.neighbours not in (4, 8)
-            or not all(type(n) is int and 1 <= n <= most for n, most in zip(whole, MOST, strict=True))
+            or not all(type(n) is int and 1 <= n <= most for n, most in zip(whole, BLOCK_LIMITS, strict=True))
         ):
             raise ModelFileError(f"the metadata entry 'nodes' is {entry!r:.200}")
         if nodes.edges != "callable" and nodes.edge_width != field.encoder.n_edge_features:
