@@ -23,7 +23,7 @@ MANY, VERY_MANY = 1 << 17, 1 << 20  # numbers of a vector
 
 
 def namespace(x: Any) -> Any:
-    """Return the array library of x; that of NumPy without a search."""
+    """Return the array library of x; for NumPy without a search."""
     return _numpy() if type(x) is np.ndarray else array_namespace(x)
 
 

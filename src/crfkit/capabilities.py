@@ -53,7 +53,7 @@ class Kind(Name):
     L2 = "l2"  # strength/2·‖w‖² of all weights
     HUBER = "huber"
     PARTS = "blocks"  # smooth parts of some weights each
-    # parts with corners
+    # non-smooth parts
     L1 = "l1"  # strength·‖w‖₁ of all weights
     ORTHANTS = "orthants"  # an L1 norm of some weights, or with several strengths: it is smooth within each orthant
     GROUP = "group"  # a sum of norms of groups of weights

@@ -36,7 +36,7 @@ class Status(Enum):
     )
     INTERRUPTED = "not converged: interrupted; the weights reached so far are kept"
     STOPPED_BY_CALLBACK = "stopped by a callback"
-    TIME_LIMIT = "stopped: the time limit was reached; the weights are those of the last whole iteration"
+    TIME_LIMIT = "stopped: the time limit was reached; the weights are from the last whole iteration"
     NO_IMPROVEMENT = "stopped early: the score on the development set no longer improves; its best weights are kept"
 
     @property
@@ -72,7 +72,7 @@ class TraceRow:
 
 @dataclass(frozen=True)
 class Result:
-    """The outcome of `minimize`. `optimality` and `value` are those of `w`, the point returned."""
+    """The outcome of `minimize`. `optimality` and `value` belong to `w`, the point returned."""
 
     w: Any
     value: float
@@ -81,7 +81,7 @@ class Result:
     trace: tuple[TraceRow, ...]
     state: Mapping[str, Any]  # serialisable; a later run can resume from it
     objective: str  # what was minimised, e.g. "chain likelihood + L2(1.0)"
-    evaluations: int  # of value and gradient, including those of a last step that failed
+    evaluations: int  # of value and gradient, including a last step that failed
     seconds: float  # without the time spent in callbacks
     products: int = 0  # Hessian-vector products
     passes: int = 0  # over the candidates of a loss that grows

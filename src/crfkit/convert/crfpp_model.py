@@ -1,4 +1,4 @@
-"""Model files of CRF++, text and binary, as they are: labels, template lines, features and weights.
+"""Model files of CRF++, text and binary, with nothing converted: labels, template lines, features and weights.
 
 CRF++ does not know encodings, so all names are bytes here. Everything is checked against the size of the file
 before memory is taken for it.

@@ -19,7 +19,7 @@ from crfkit.labels import label_array
 def read(source: Source, n_threads: int | None = None, encoding: str = "utf-8") -> ChainModel:
     """Return the model in a CRFsuite file (a path or its bytes). It takes attributes, as CRFsuite does.
 
-    `encoding` is that of the labels. Attributes are compared as UTF-8, which is what Python's packages write.
+    `encoding` is the encoding of the labels. Attributes are compared as UTF-8, which is what Python's packages write.
     """
     check_encoding(encoding)
     data = read_bytes(source)

@@ -132,7 +132,7 @@ def _tree(submit: Callable[..., Any], join: Callable[[Any, Any], Any], futures: 
 
 
 def _result(client: Any, future: Any, timeout: float) -> Any:
-    """Return the result of a task; errors of crfkit as they are, others as a ClusterError.
+    """Return the result of a task; crfkit errors unchanged, others as a ClusterError.
 
     A task may take as long as it needs while there are workers.
     """

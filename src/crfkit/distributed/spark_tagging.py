@@ -32,7 +32,7 @@ def tag_in_pandas(
     cluster?". Spark hands over a partition in batches. A sentence that continues in the next batch is held back until
     it is complete. Spark itself is not needed here: the function takes any iterable of pandas frames.
 
-    The parameters are those of :func:`tag_dataframe`.
+    The parameters are as in :func:`tag_dataframe`.
 
     >>> import pandas as pd
     >>> from crfkit import ChainCRF

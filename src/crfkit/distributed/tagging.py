@@ -120,7 +120,7 @@ def tag_dataframe(
 ) -> Any:
     """Return a Dask DataFrame with a further column of labels; it has a row per token, as `ChainCRF.predict_frame`.
 
-    Nothing is computed yet. Rows, index, partitions and divisions stay as they are. The rows of a sentence must be in
+    Nothing is computed yet. Rows, index, partitions and divisions stay unchanged. The rows of a sentence must be in
     one partition, or at the end of one and the beginning of the next. See the how-to page "How do I tag on a cluster?"
     for frames in any other order.
 
@@ -129,7 +129,7 @@ def tag_dataframe(
     model : the path of a model file that this process and every worker can read, an address such as
         "s3://bucket/model.crf", or a ChainModel or fitted ChainCRF, which is sent to each worker once
     frame : a ``dask.dataframe.DataFrame``
-    sequence, token : columns of the sentence and of the token, by default those of `ChainCRF.fit_frame`. The sentence
+    sequence, token : columns of the sentence and of the token, by default as in `ChainCRF.fit_frame`. The sentence
         may also be the index
     label : name of the new column
     probability : whether to add a column "probability" with the label's marginal probability

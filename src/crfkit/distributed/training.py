@@ -54,7 +54,7 @@ def fit_urls(
     """Return a model of files that the workers read, and how training went.
 
     `paths` are paths, globs or URLs of any file system that fsspec knows; every worker must be able to read them. The
-    attributes, their order and the weights are those of training on one machine, whatever the number of shards.
+    attributes, their order and the weights are the same as on one machine, whatever the number of shards.
     """
     patterns = []
     for path in paths:

@@ -35,7 +35,7 @@ def with_given(data: SequenceData, given: Ids, n_attributes: int) -> SequenceDat
 def with_channel(model: ChainModel, log_channel: Floats) -> ChainInference:
     """Return inference of a model with log p(k | j) = log_channel[j, k].
 
-    The labels k that may be given need not be those of the model.
+    The labels k that may be given need not be labels of the model.
     """
     field, K = model.field, log_channel.shape[1]
     state, of_class = field.blocks["state"].extended(K), field.blocks["class"].extended(K, empty=True)

@@ -26,7 +26,8 @@ class Difference:
     """A score of two taggers, with confidence intervals from resampled sentences.
 
     `p_bootstrap` is the chance of a difference at least as large if the true one is 0, from the bootstrap distribution
-    moved to 0; `p_randomisation` that of one at least as large if the outputs of the two were swapped at random.
+    moved to 0; `p_randomisation` the probability of one at least as large if the outputs of the two were swapped at
+    random.
     """
 
     score: str
@@ -118,7 +119,9 @@ def compare(
         rewritten = in_scheme_of(gold, (first, second)[k])
         if rewritten.scheme is not None:
             origin, target = map(str.upper, rewritten.scheme)
-            notes.append(f"the labels of {name} are {origin}; they were converted to {target}, that of the gold labels")
+            notes.append(
+                f"the labels of {name} are {origin}; they were converted to {target}, the scheme of the gold labels"
+            )
             first, second = (rewritten.labels, second) if k == 0 else (first, rewritten.labels)
     counts = [sentence_counts(gold, rows) for rows in (first, second)]
     differing = [n for n, rows in enumerate(zip(first, second, strict=True)) if rows[0] != rows[1]]

@@ -74,7 +74,7 @@ class LabelErrors:
     given: list[list[Any]]
     corrected: list[list[Any]]
     scores: list[Floats]  # of each position: 1 − p(given | x, given labels around it)
-    marginals: list[Floats]  # of each position: p(given | x), of models that learnt from the labels as they are given
+    marginals: list[Floats]  # of each position: p(given | x), of models that learnt from the given labels
     tokens: list[list[str]]
 
     def ranked(self, n: int | None = None) -> list[Suspect]:
@@ -242,7 +242,7 @@ class _Judged:
         return cls(model, data, encode_labels(given, data.lengths, place), own, at)
 
     def spread(self, p: Floats, n: int) -> Floats:
-        """Return probabilities of the model's labels as those of all labels."""
+        """Return probabilities of the model's labels as probabilities of all labels."""
         table = np.zeros((len(p), n))
         table[:, self.own] = p
         return table

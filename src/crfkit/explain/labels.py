@@ -84,7 +84,7 @@ def confusions(y_true: Iterable[Sequence[Any]], y_pred: Iterable[Sequence[Any]])
 
 
 class Mistake(NamedTuple):
-    """A gold phrase that was not found as it is, a predicted phrase that is wrong, or the two that belong together.
+    """A gold phrase that was not found exactly, a predicted phrase that is wrong, or the two that belong together.
 
     kind : "boundary" (right type, other ends), "type" (right ends, other type), "both" (they overlap, and that is all),
         "missed" (nothing was found there), "invented" (nothing is there)
@@ -120,7 +120,7 @@ class Mistakes(Sequence[Mistake]):
 
     @property
     def by_type(self) -> dict[str, dict[str, int]]:
-        """Return the number of mistakes of each kind by type of phrase: that of the gold one where there is one."""
+        """Return the number of mistakes of each kind by type of phrase (the gold phrase's, if there is one)."""
         found: Counter[tuple[str, str]] = Counter()
         for item in self.items:
             phrase = item.gold or item.predicted

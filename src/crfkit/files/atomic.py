@@ -125,7 +125,7 @@ class Signature:
 
 
 def signature(path: str | Path) -> Signature | None:
-    """Return the signature of a file as it is now, or None if there is none."""
+    """Return the current signature of a file, or None if there is none."""
     try:
         found = os.stat(path)
     except OSError:

@@ -18,7 +18,7 @@ MAX_LISTED = 20  # problems that one message lists
 def list_images(folder: str | Path, pattern: str | None = None) -> dict[str, Path]:
     """Return {name: file} of the images in a folder, in the order of their names.
 
-    The name is that of the file without its ending or, with a pattern such as "{name}_mask.png", the part that stands
+    The name is the file name without its ending or, with a pattern such as "{name}_mask.png", the part that stands
     for {name}; other files are ignored. A pattern without an ending takes any of those that images have.
     """
     folder = Path(folder)

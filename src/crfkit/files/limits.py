@@ -45,7 +45,7 @@ _NUMBER = re.compile(r"([0-9.]+(?:e[0-9]+)?)\s*([kmgt]?)b?", re.IGNORECASE)
 
 
 def current() -> Limits:
-    """Return the limits in force: those of `raised`, else of the environment, else the defaults."""
+    """Return the limits in force: from `raised`, otherwise from the environment, otherwise the defaults."""
     return _raised[-1] if _raised else _from_environment()
 
 

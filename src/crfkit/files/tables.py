@@ -1,6 +1,6 @@
 """Tables of numbers and text: CSV (comma, semicolon or tab) and ARFF, also packed as .gz.
 
-UTF-8 with or without BOM, any line end. Cells that stand for missing values are those of :data:`MISSING`, unless `na`
+UTF-8 with or without BOM, any line end. Cells that stand for missing values are as in :data:`MISSING`, unless `na`
 names others.
 """
 

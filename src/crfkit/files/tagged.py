@@ -39,7 +39,7 @@ def rewrite_column(
     """Yield the file sequence by sequence, with the labels of a column replaced by what `rewrite` returns for them and
     the numbers of their lines.
 
-    Other columns, separators, blank lines and line ends stay as they are. A DataError of `rewrite` that has a
+    Other columns, separators, blank lines and line ends stay unchanged. A DataError of `rewrite` that has a
     `position` gets the file and the line of that position.
     """
     check_column(column)

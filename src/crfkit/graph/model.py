@@ -282,7 +282,7 @@ def node_accuracy(labels: Ids, data: GraphData, states: Ids, sample_weight: Any 
 
 
 def joined(parts: list[Marginals]) -> Marginals:
-    """Return the marginals of several sets of graphs as those of one; the status is that of the least trusted."""
+    """Return the marginals of several sets of graphs as those of one; the status is the least trusted one."""
     if len(parts) == 1:
         return parts[0]
     worst = max(parts, key=lambda part: (not part.status.settled, part.residual))
@@ -324,7 +324,7 @@ def ready_engine(
     seed: int,
     sweeps: int | None = None,
 ) -> Engine:
-    """Return an engine by name, with these threads, seed and maximum of sweeps; an engine that is given, as it is."""
+    """Return an engine by name, with these threads, seed and sweeps; a given engine is returned unchanged."""
     if not isinstance(inference, str):
         return inference
     engine: Any = make_engine(inference, graph, n_states)

@@ -60,7 +60,7 @@ class BlockFeatures:
     mean: Any = 0.0  # [F]
     exponent: int = 1
 
-    streamed = True  # `check_features` leaves such matrices as they are
+    streamed = True  # `check_features` leaves such matrices unchanged
     __array_ufunc__ = None  # array @ features is __rmatmul__
     ndim = 2
 

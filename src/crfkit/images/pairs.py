@@ -41,7 +41,7 @@ class Pairs:
     ) -> Pairs:
         """Read lists of arrays or paths. All problems are in one error; with `skip_bad` such pairs are skipped.
 
-        `classes` are those of a model, for masks to compare with its own; None for masks to learn from.
+        `classes` are the classes of a model, for masks to compare with its own; None for masks to learn from.
         """
         given, of = as_list(images, "images"), as_list(masks, "masks")
         if len(given) != len(of):

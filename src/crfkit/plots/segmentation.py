@@ -20,7 +20,7 @@ def plot_segmentation(
 ) -> Any:
     """Draw a row of panels per image: image, truth (if masks are given), prediction, probability. Return the figure.
 
-    The probability is that of the second of two classes; of the label found where there are more.
+    With two classes, shows the probability of the second one; with more, the probability of the predicted label.
     """
     plt = _pyplot()
     pictures = [read_image(image, f"image {k}") for k, image in enumerate(as_list(images, "images"))]

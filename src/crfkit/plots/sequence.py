@@ -57,8 +57,8 @@ def plot_label_probabilities(
 def plot_explanation(one: PositionExplanation, top: int = 8, ax: Any = None) -> Any:
     """Draw what decided for the label of a position as bars: the `top` largest contributions, and the rest as one.
 
-    Return the axes. The bars add up to the logarithm of the ratio of two probabilities: that of the best labelling, and
-    that of the best one with the runner-up at this position.
+    Return the axes. The bars add up to log(p/q): p is the probability of the best labelling, q the probability of the
+    best one with the runner-up at this position.
 
     >>> import matplotlib; matplotlib.use("Agg")
     >>> from crfkit import ChainCRF

@@ -12,7 +12,7 @@ from crfkit.protocols import Capability, Loss
 
 
 class FieldLoss(Loss):
-    """A loss whose weights are those of a field."""
+    """A loss whose weights belong to a field."""
 
     name: str
     capabilities: frozenset[Capability]

@@ -102,7 +102,7 @@ class Loss:
         raise NotImplementedError
 
     def in_full(self, w: Vector) -> Vector:
-        """Return the weights of the whole field, where those of the loss are some of them."""
+        """Return the weights of the whole field, of which the loss may have some only."""
         return w
 
     # --- with the capability of the same name

@@ -1,4 +1,4 @@
-"""The contract of a penalty: its smooth part and the rest, which is not smooth. See :mod:`crfkit.protocols` for how to read it."""
+"""The contract of a penalty: a smooth part and a non-smooth rest. See :mod:`crfkit.protocols` for how to read it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Penalty:
         raise NotImplementedError
 
     def split(self) -> tuple[SmoothPenalty | None, RestPenalty | None]:
-        """Return (smooth part, non-smooth rest): solvers add the smooth part to the loss and treat the rest themselves."""
+        """Return (smooth part, non-smooth rest); solvers add the first to the loss and treat the rest themselves."""
         raise NotImplementedError
 
     def bind(self, loss: Loss) -> Penalty:

@@ -105,7 +105,7 @@ class Solver:
         raise NotImplementedError
 
     def finished(self, trace: Sequence[TraceRow], state: Any) -> bool:
-        """Return whether to stop at this state, that of the last row."""
+        """Return whether to stop at this state, the one of the last row."""
         raise NotImplementedError
 
     def next_phase(self, objective: Objective, state: Any) -> Any:

@@ -92,7 +92,7 @@ def obstacle(labels: Iterable[Any]) -> str | None:
 
 
 def respelled(label: str) -> str:
-    """Return a label whose tag and type are joined by another sign than "-" with "-"; other labels as they are given.
+    """Return a label whose tag and type are joined by another sign than "-" with "-"; other labels unchanged.
 
     >>> respelled("B_ORG"), respelled("I/PER"), respelled("B-LOC")
     ('B-ORG', 'I-PER', 'B-LOC')

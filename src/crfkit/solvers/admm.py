@@ -39,7 +39,7 @@ UNBALANCED, MOST = 1.5, 10.0  # ρ changes by at least and at most these factors
 PERIOD = 10
 MAX_TRIALS = 30
 PATIENCE = replace(FIRST_ORDER, stalls=100)
-FIXED_AFTER = 1000  # ρ stays as it is after so many iterations, without which convergence is not certain
+FIXED_AFTER = 1000  # ρ stays unchanged after so many iterations; otherwise convergence is not certain
 
 
 @dataclass(frozen=True)

@@ -249,7 +249,7 @@ class Observations:
     def pair_products(self, Q: Floats) -> Floats:
         """Return [F, S, S] Σ_rows weight · feature · Q_a · Q_b, of edge features and columns a < b of Q [m, S].
 
-        Columns are those of ``one_hot`` or of ``indicators``.
+        Columns are as in ``one_hot`` or ``indicators``.
         """
         c = self.weights[:, None]
         shared, own = self.edge_parts

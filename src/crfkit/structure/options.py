@@ -118,7 +118,7 @@ class Tunables:
 
 @dataclass(frozen=True)
 class StructureOptions:
-    """How to learn a graph; the names are those of StructureLearner, which documents them."""
+    """How to learn a graph; the names are as in StructureLearner, which documents them."""
 
     method: str = "auto"
     loss: str = "pseudo-likelihood"

@@ -54,7 +54,7 @@ class StructureRecord:
     bins: Mapping[str, list[float]] = field(default_factory=dict)
 
     def plain(self) -> dict[str, Any]:
-        """Return the record as it is stored in the model file."""
+        """Return the record as stored in the model file."""
         return {
             "method": self.method,
             "loss": self.loss,

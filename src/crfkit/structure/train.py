@@ -123,7 +123,7 @@ class StructureTraining:
             warn_caller(
                 "exact inference on the graph of all candidates is too expensive: edges are chosen by "
                 "pseudo-likelihood instead, which finds better graphs than approximate inference. The weights of the "
-                "chosen edges are those of the likelihood where that is possible (refit='auto')",
+                "chosen edges have the weights of the likelihood where that is possible (refit='auto')",
                 UserWarning,
             )
             return pseudo_likelihood(table, pairs)
@@ -234,7 +234,7 @@ def concern_of_engine(inference: Any) -> str | None:
     what = {"trw": "a bound", "mean-field": "a bound", "bp": "an approximation", "gibbs": "an estimate"}[name]
     return (
         f"loss='likelihood' by {name} is {what} that gets worse with every edge: the edges that it selects, and their "
-        "weights, are often worse than those of loss='pseudo-likelihood'. Use that, or "
+        "weights, are often worse than with loss='pseudo-likelihood'. Use that, or "
         "inference='junction' where it is exact"
     )
 

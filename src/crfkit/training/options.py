@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # solvers take longest to load and are needed by training alo
 
 @dataclass(frozen=True)
 class SolverOptions:
-    """Options of the solver and the penalty; the names are those of the estimators."""
+    """Options of the solver and the penalty; the names are as in the estimators."""
 
     penalty: Penalty | None = None
     solver: Any = "auto"

@@ -124,7 +124,7 @@ def _asks_to_stop(callback: Callable[[PathPoint[S]], None] | None, point: PathPo
 
 @dataclass(frozen=True)
 class PathOptions:
-    """The strengths of a path; the names are those of :func:`regularisation_path`."""
+    """The strengths of a path; the names are as in :func:`regularisation_path`."""
 
     strengths: Iterable[float] | None = None
     n: int = 20

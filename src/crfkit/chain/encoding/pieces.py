@@ -178,7 +178,7 @@ def joined(first: Counts, second: Counts) -> Counts:
             second.name,
         )
     if first.record and second.record and first.record != second.record:
-        raise DataError(f"the format differs from that of {first.name}; give files of one format", second.name)
+        raise DataError(f"the format differs from {first.name}; give files of one format", second.name)
     attributes, place = joined_names(first.attributes.names, second.attributes.names)
     pairs, pair_place = joined_names(first.pair_attributes.names, second.pair_attributes.names)
     labels = dict.fromkeys(first.labels) | dict.fromkeys(second.labels)

@@ -127,7 +127,7 @@ class ChainEstimator(ChainAnswers, Estimator):
         """Return an estimator that predicts with the model of a file; its options are those that the file records.
 
         The file may be crfkit's own, or a model of CRFsuite (also inside a pickled sklearn_crfsuite.CRF), CRF++ or
-        Wapiti: what it is shows in its contents. `encoding` is that of the texts in those.
+        Wapiti: what it is shows in its contents. `encoding` is the encoding of the texts in those.
         """
         from crfkit.convert import load
 

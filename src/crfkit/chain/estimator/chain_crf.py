@@ -194,8 +194,8 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
 
         This needs a template or features, except for CRFsuite's data files (format="crfsuite"), which have attributes
         instead of columns. `encoding`, `format` ("auto", "columns", "conllu" or "crfsuite") and `label_column` (for
-        CoNLL-U) are those of :class:`crfkit.files.columns.ColumnFile`.
-        The model is that of ``crfkit train`` on the same files.
+        CoNLL-U) are as in :class:`crfkit.files.columns.ColumnFile`.
+        The model is the same as from ``crfkit train`` on these files.
 
         The label `unknown_label` says that a label is not known; a label with `label_separator` in it is one of
         several; `weight_column` is the column (1 is the first) with the weights of the tokens.
@@ -265,8 +265,8 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
         """Continue training on further sequences without the earlier ones; the result is close to training on all.
 
         The model records how often each attribute occurred. Weights that many earlier sequences support move little;
-        those of new and rare attributes are free. New attributes and labels are added. With `penalty=None`, the
-        penalty is that of the earlier training.
+        those of new and rare attributes are free. New attributes and labels are added. With `penalty=None`, the penalty
+        of the earlier training is used.
 
         >>> from crfkit import ChainCRF
         >>> crf = ChainCRF().fit([[["w=the"], ["w=cat"]]] * 9, [["DET", "NOUN"]] * 9)
@@ -294,7 +294,7 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
     ) -> tuple[PathPoint[ChainModel], ...]:
         """Return a model for each strength of the penalty, the largest first; each run starts from the last solution.
 
-        `strengths`, `n`, `ratio` and `callback` are those of :func:`crfkit.regularisation_path`; an L2 penalty needs
+        `strengths`, `n`, `ratio` and `callback` are as in :func:`crfkit.regularisation_path`; an L2 penalty needs
         `strengths`. With a development set each point has its `score`. The estimator itself does not change.
 
         >>> from crfkit import ChainCRF, L1

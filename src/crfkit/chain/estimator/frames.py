@@ -83,7 +83,7 @@ class FrameInputs:
         """Return the predicted labels as a column of the frame's library, aligned with its rows and its index.
 
         With `probability`, return a frame with the labels and a column "probability" of the label's marginals. The
-        columns are those of :meth:`fit_frame` unless they are named.
+        columns are as in :meth:`fit_frame` unless they are named.
         """
         model: ChainModel = self._fitted()  # type: ignore[attr-defined]
         columns = columns_to_read(model.training.get("frame"), frame, sequence, token)

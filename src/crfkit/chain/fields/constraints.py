@@ -32,7 +32,7 @@ def make_constraints(
 ) -> Constraints:
     """Return the constraints of None (all is allowed), a scheme, or forbidden pairs (label, next label).
 
-    Schemes are those of :data:`crfkit.schemes.TAG_SCHEMES`: with "iob2", I-X follows B-X or I-X only; with "iobes", B-X
+    Schemes are as in :data:`crfkit.schemes.TAG_SCHEMES`: with "iob2", I-X follows B-X or I-X only; with "iobes", B-X
     and I-X are followed by I-X or E-X, and nothing else is. "observed": the starts, transitions and ends of `data`, and
     no others.
 

@@ -193,7 +193,7 @@ def entropies(
     allowed: Allowed = None,
     constraints: Pairs = None,
 ) -> list[Entropy]:
-    """Return the entropy of the labelling of each sequence and those of its positions."""
+    """Return the entropy of the labelling of each sequence, and the entropies of its positions."""
     data = model.encode(X)
     limits = make_limits(model, data, known, allowed, constraints)
     total = limits.inference.entropies(data, limits.allowed)

@@ -50,7 +50,7 @@ def convert(
         ),
     ] = "utf-8",
 ) -> None:
-    """Convert a model file of one tool into that of another.
+    """Convert a model file of one tool into the format of another.
 
     The new model takes the inputs of the old one: attributes, or columns with its template. If a format cannot hold
     something (order 2, constraints, bigram templates in CRFsuite), the command fails; nothing is dropped.

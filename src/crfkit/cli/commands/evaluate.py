@@ -167,7 +167,7 @@ def _score(files: Sequence[Path], rows: Callable[[Path], Iterator[Rows]]) -> Eva
     rewritten = in_scheme_of(true, found)
     if rewritten.scheme is not None:
         origin, target = map(str.upper, rewritten.scheme)
-        note(f"the predicted labels are {origin}; they were converted to {target}, that of the true labels")
+        note(f"the predicted labels are {origin}; they were converted to {target}, the scheme of the true labels")
     result = Evaluation()
     for gold, predicted in zip(true, rewritten.labels, strict=True):
         result.add(gold, predicted)

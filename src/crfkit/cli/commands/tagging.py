@@ -32,7 +32,8 @@ def tag_files(
 ) -> None:
     """Tag column files or attribute files, or standard input if there are none.
 
-    The model may be of crfkit, CRFsuite, CRF++ or Wapiti; `encoding` is also that of the texts in the last three.
+    The model may be of crfkit, CRFsuite, CRF++ or Wapiti; `encoding` is also the encoding of the texts in the last
+    three.
     """
     from crfkit.cli.commands.tag_progress import watching
     from crfkit.cli.options.parsing import STDIN, column_files
@@ -92,7 +93,7 @@ _CONTRADICTIONS = (
     ("--json", "--all-marginals", "; JSON has the probabilities of the chosen labels"),
     ("--json", "--labels-only", "; they are different forms of output"),
     ("--json", "--spans", "; JSON has the phrases in any case"),
-    ("--nbest", "--spans", "; phrases are those of the best labelling"),
+    ("--nbest", "--spans", "; phrases come from the best labelling"),
     ("--nbest", "--marginals", "; the n best labellings have one probability each"),
     ("--nbest", "--all-marginals", "; the n best labellings have one probability each"),
     ("--nbest", "--labels-only", "; they are different forms of output"),
@@ -100,7 +101,7 @@ _CONTRADICTIONS = (
     ("--spans", "--marginals", "; each phrase has its own probability"),
     ("--spans", "--all-marginals", "; each phrase has its own probability"),
     ("--spans", "--labels-only", "; they are different forms of output"),
-    ("--spans", "--posterior", "; phrases are those of the best labelling"),
+    ("--spans", "--posterior", "; phrases come from the best labelling"),
     ("--spans", "--abstain", "; phrases below --min-confidence are omitted"),
 )
 

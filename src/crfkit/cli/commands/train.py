@@ -39,8 +39,8 @@ Online solvers that learn from mistakes and take no penalty: {solvers without pe
 def train(given: TrainOptions) -> None:
     """Train a sequence tagger from column files and a template or features, or from attribute files.
 
-    Ctrl-C and SIGTERM stop early and still write the model; the exit codes are then 130 and 143. All defaults
-    are those of ChainCRF in Python.
+    Ctrl-C and SIGTERM stop early and still write the model; the exit codes are then 130 and 143. All defaults are the
+    same as in ChainCRF in Python.
     """
     from crfkit.chain.encoding.weak_labels import LabelColumn
     from crfkit.cli.options.cluster import make_cluster

@@ -31,7 +31,7 @@ def demo(
             "--output",
             "-o",
             metavar="DIR",
-            help="Folder for the files. It must be new, empty, or that of an earlier demo.",
+            help="Folder for the files. It must be new, empty, or from an earlier demo.",
         ),
     ] = FOLDER,
     data_only: Annotated[

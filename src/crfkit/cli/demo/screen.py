@@ -37,7 +37,7 @@ class Screen:
         self.title(f"{number}  {title}")
 
     def title(self, text: str) -> None:
-        """Show a title that is not that of a step."""
+        """Show a title that does not number a step."""
         self._echo("\n" + typer.style(text, bold=True))
 
     def command(self, text: str) -> None:
@@ -49,7 +49,7 @@ class Screen:
         self._echo(textwrap.fill(text, self.width, initial_indent=MARGIN, subsequent_indent=MARGIN))
 
     def lines(self, text: str) -> None:
-        """Show lines as they are, with an empty line before and after."""
+        """Show lines unchanged, with an empty line before and after."""
         self._echo(f"\n{textwrap.indent(text, MARGIN)}\n")
 
     def gap(self) -> None:

@@ -223,7 +223,7 @@ def _note(text: str) -> None:
 
 
 def main() -> None:
-    """Run `crfkit-learn`. Errors are one line on stderr and exit code 255, as those of CRF++."""
+    """Run `crfkit-learn`. Errors are one line on stderr and exit code 255, as in CRF++."""
     run(learn, program="crfkit-learn", failure=FAILURE)
 
 

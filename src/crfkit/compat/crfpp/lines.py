@@ -28,7 +28,7 @@ class Columns:
         self._blocks = _tidied(checked_lines(read_chunks(source), name))
 
     def read(self, size: int = -1) -> bytes:
-        """Return the next block; the size is that of the source's blocks."""
+        """Return the next block; its size is the source's choice."""
         return next(self._blocks, b"")
 
 

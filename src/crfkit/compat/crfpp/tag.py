@@ -42,7 +42,7 @@ def parser() -> Parser:
         type=integer,
         default=0,
         metavar="INT",
-        help="1: add the probability of each predicted label; 2: add those of all labels",
+        help="1: add the probability of each predicted label; 2: add the probabilities of all labels",
     )
     add(
         "-c",
@@ -164,7 +164,7 @@ def _with_marginals(model: ChainModel, labels: Ids, node: NDArray[Any], verbose:
 
 
 def main() -> None:
-    """Run `crfkit-test`. Errors are one line on stderr and exit code 255, as those of CRF++."""
+    """Run `crfkit-test`. Errors are one line on stderr and exit code 255, as in CRF++."""
     run(tag, program="crfkit-test", failure=FAILURE)
 
 

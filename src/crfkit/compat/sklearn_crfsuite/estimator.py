@@ -63,7 +63,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         cost counts wrong labels (True), whether weights are averaged (True).
     variance, gamma : initial variance of weights (1) and tradeoff (1) of arow.
     verbose : print a line for each iteration.
-    model_filename : the model file; an existing one is used as it is. By default a temporary file.
+    model_filename : the model file; an existing one is used unchanged. By default a temporary file.
     keep_tempfiles : leave temporary model files on disk.
     trainer_cls : the class of trainers, a subclass of `pycrfsuite.Trainer`.
     """

@@ -81,7 +81,7 @@ class GridEncoder(SampleEncoder):
         return made, to_states(values, known, classes, "Y")
 
     def listed(self, X: Any, Y: Any) -> tuple[Any, Any, bool]:
-        """Return X and Y as they are: images always come in a list."""
+        """Return X and Y unchanged: images always come in a list."""
         return X, Y, False
 
     def training_data(self, X: Any, states: Ids, weights: Any, rows: str) -> GraphData:

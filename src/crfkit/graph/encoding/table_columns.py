@@ -29,7 +29,7 @@ def read_columns(Y: Any, names: list[str]) -> list[tuple[Labels, NDArray[np.bool
 
 
 def column_names(table: Any, letter: str) -> list[str]:
-    """Return the names of the columns: those of a data frame, otherwise x0, x1, … (y0, y1, … for labels)."""
+    """Return the names of the columns: from a data frame, otherwise x0, x1, … (y0, y1, … for labels)."""
     if hasattr(table, "columns"):
         names = [str(name) for name in table.columns]
         check_unicode(names, "the table has the column")

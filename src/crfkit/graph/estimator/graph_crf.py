@@ -61,7 +61,7 @@ class GraphCRF(TableInputs, PairwiseEstimator):
     node_form : "full", "reference" or "ising"; None for "reference" with tables, "full" with graphs
     edge_form : "full", "symmetric", "potts", "ising", "reference", "minimal" or "ordinal"; None for "reference" with
         tables, "symmetric" with graphs, where the order of an edge's ends seldom has a meaning
-    edge_features : whether edges have features: those of the row (tables) or of the sample (graphs); None for graphs
+    edge_features : whether edges have features, from the row (tables) or from the sample (graphs); None for graphs
         only. A table has many edges, each with a weight for every feature of the row, which overfits unless there are
         many rows
     intercept : whether to put a one before the features

@@ -110,8 +110,8 @@ class PairwiseEstimator(Estimator):
     ) -> tuple[PathPoint[GraphModel], ...]:
         """Return a model for each strength of `penalty`, the largest first; each run starts from the last solution.
 
-        `strengths`, `n`, `ratio` and `callback` are those of :func:`crfkit.regularisation_path`; an L2 penalty needs
-        `strengths`. An `edge_penalty` that was given stays as it is. With a development set each point has as its
+        `strengths`, `n`, `ratio` and `callback` are as in :func:`crfkit.regularisation_path`; an L2 penalty needs
+        `strengths`. An `edge_penalty` that was given stays unchanged. With a development set each point has as its
         `score` the share of labels that its model predicts correctly. The estimator itself does not change.
         """
         if (X_dev is None) != (Y_dev is None):

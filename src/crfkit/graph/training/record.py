@@ -22,8 +22,8 @@ def graph_choices(
 ) -> dict[str, str]:
     """Return what "auto" was for the options of a pairwise field that were "auto": solver, inference, decode.
 
-    The engine is that of training or, for losses without inference, the one that predicts the first graph; the decoder
-    is that of the first graph. It is omitted for graphs so large that looking for it would take a while.
+    The engine is the one of training or, for losses without inference, the one that predicts the first graph; the
+    decoder is the one for the first graph. It is omitted for graphs so large that looking for it would take a while.
     """
     chosen = dict(chosen_solver(solver, loss, penalty, result))
     if not np.isfinite(model.w).all():

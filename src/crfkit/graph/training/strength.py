@@ -28,7 +28,7 @@ from crfkit.result import Status
 from crfkit.training.options import SolverOptions
 
 STRENGTHS = (1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1)
-RATIOS = (0.3, 0.1, 0.03), (3.0, 10.0, 30.0)  # strength of edges over that of nodes: lower ones, else higher ones
+RATIOS = (0.3, 0.1, 0.03), (3.0, 10.0, 30.0)  # strength of edges / strength of nodes: lower ones, otherwise higher ones
 LEAST_ROWS = 50  # below which no rows are held out
 MOST_ROWS = 5000  # rows that are used, at random
 FOLDS = 5  # parts that the rows are split into; one is held out at a time

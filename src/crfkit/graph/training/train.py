@@ -57,7 +57,7 @@ class GraphFit(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class GraphTraining(GraphOptions):
-    """Trains pairwise fields; the options are those of :class:`GraphCRF`."""
+    """Trains pairwise fields; the options are as in :class:`GraphCRF`."""
 
     def run(
         self,

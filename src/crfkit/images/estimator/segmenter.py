@@ -31,7 +31,7 @@ class ImageSegmenter(SegmenterPrediction):
 
     Parameters
     ----------
-    block_size : side of a block in pixels; its label is that of most of its pixels whose class is known. None for 2,
+    block_size : side of a block in pixels; its label is the class of most of its known pixels. None for 2,
         or the next larger side for which training fits into memory; a warning then says which
     features : of "sift" (128 per block), "c1" (34) and functions `f(image)` of an image [H, W] or [H, W, 3] with values
         from 0 to 1. A function returns [H, W, F], which is averaged over blocks, or [rows, columns, F] for the blocks.

@@ -45,7 +45,7 @@ def limited_engine(
 
 
 def with_options(engine: Any, **options: Any) -> Engine:
-    """Return the engine with those of the options that it has."""
+    """Return the engine with the options that it has."""
     known = {item.name for item in dataclasses.fields(engine)}
     made: Engine = replace(engine, **{name: value for name, value in options.items() if name in known})
     return made

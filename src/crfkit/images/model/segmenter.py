@@ -100,7 +100,7 @@ class SegmenterModel:
         """Return the mask and, if asked for, the probabilities of one image, at its size.
 
         With `decode="marginal"` the mask is the most probable label of each pixel, from probabilities that were
-        upsampled. Labels of other decoders are those of blocks.
+        upsampled. Other decoders label whole blocks.
         """
         return self.segment_features(self.features.compute_cached(image, cache), image.shape, probabilities)
 

@@ -104,7 +104,7 @@ class Shares:
         return Shares({name: factor * share for name, share in self.nodes.items()}, edges)
 
     def changed(self, name: str, factor: float) -> Shares:
-        """Return the strengths with those of a group, or of "edges", multiplied."""
+        """Return the strengths, multiplied for a group or for "edges"."""
         if name == "edges" and self.edges is not None:
             return Shares(self.nodes, {group: factor * share for group, share in self.edges.items()})
         edges = None if self.edges is None else {**self.edges, name: factor * self.edges[name]}

@@ -84,7 +84,7 @@ class SegmenterFit:
 
 @dataclass(frozen=True, kw_only=True)
 class SegmenterTraining:
-    """How to train a segmenter; the names are those of :class:`crfkit.ImageSegmenter`."""
+    """How to train a segmenter; the names are as in :class:`crfkit.ImageSegmenter`."""
 
     features: ImageFeatures
     masks: MaskRules = field(default_factory=MaskRules)
@@ -137,7 +137,7 @@ class SegmenterTraining:
         checkpoint_every: float = CHECKPOINT_SECONDS,
         checkpoint: str | Path | None = None,
     ) -> SegmenterFit:
-        """Learn from images and their masks; the arguments are those of :meth:`crfkit.ImageSegmenter.fit`."""
+        """Learn from images and their masks; the arguments are as in :meth:`crfkit.ImageSegmenter.fit`."""
         begin = time.monotonic()
         self.check(validation)
         given, test, n_images = self._read(images, masks, validation, skip_bad)

@@ -30,7 +30,7 @@ WORKING_BYTES = 150  # of each pixel of an image whose features are computed, an
 
 
 def needed_memory(features: ImageFeatures, shapes: Sequence[tuple[int, ...]], n_classes: int, n_threads: int) -> int:
-    """Return about how many bytes training takes at its peak, beyond those of the process before it."""
+    """Return about how many bytes training takes at its peak, beyond what the process used before."""
     width = len(features.names)
     blocks = [math.prod(features.blocks(shape)) for shape in shapes]
     total, pixels = sum(blocks), [math.prod(features.size or shape[:2]) for shape in shapes]
@@ -104,7 +104,7 @@ class SegmenterEstimate:
     n_blocks: int
     n_weights: int
     features: ImageFeatures
-    memory: int  # bytes at the peak, those of the process included
+    memory: int  # bytes at the peak, including the process itself
     available: int | None  # bytes that the system can still give; None where it does not say
     feature_seconds: float  # of the features of all images
     seconds: float  # of one evaluation of the objective

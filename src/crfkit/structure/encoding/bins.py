@@ -80,7 +80,7 @@ def _is_scale(values: Labels) -> bool:
 
 
 def apply_cuts(Y: Any, cuts: Cuts) -> Any:
-    """Return Y with numbers replaced by their groups; columns that already hold names of groups stay as they are."""
+    """Return Y with numbers replaced by their groups; columns that already hold names of groups stay unchanged."""
     if not cuts:
         return Y
     names = column_names(Y, "y")
