@@ -95,7 +95,7 @@ def _parse_text(data: bytes) -> CRFPPModel:
         starts.append(int(start))
     numbers = parts[4].split()
     if len(numbers) != size:
-        raise ModelFileError(f"the header says that there are {size} weights, but the file has {len(numbers)}")
+        raise ModelFileError(f"the header announces {size} weights, but the file has {len(numbers)}")
     try:
         if b"_" in parts[4]:  # which Python takes for a part of a number
             raise ValueError("there is an underscore among them")

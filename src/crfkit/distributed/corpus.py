@@ -151,7 +151,7 @@ def _result(client: Any, future: Any, timeout: float) -> Any:
         memory = isinstance(error, MemoryError) or type(error).__name__ == "KilledWorker"
         hint = "; the workers may have too little memory" if memory else ""
         raise ClusterError(
-            f"encoding failed on a worker: {type(error).__name__}: {short(error)}{hint}; its log says more"
+            f"encoding failed on a worker: {type(error).__name__}: {short(error)}{hint}; see its log"
         ) from error
 
 

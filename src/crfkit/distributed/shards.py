@@ -104,7 +104,7 @@ class Shards:
         return len(self.recipes)
 
     def about(self) -> list[About]:
-        """Return what every shard says of itself."""
+        """Return the description of every shard."""
 
         async def go() -> list[About]:
             return list(await asyncio.gather(*(ask(self._rpc, self._places[i], "about") for i in range(len(self)))))

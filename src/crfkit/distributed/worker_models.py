@@ -127,7 +127,7 @@ def model_source(given: Any) -> Source:
 
 
 def local_model(source: Source) -> ChainModel:
-    """Return the model in the process that sets up a job; say so if it cannot be read here."""
+    """Return the model in the process that sets up a job; the error names this process if it cannot be read."""
     try:
         return source.model()
     except ModelFileError as error:

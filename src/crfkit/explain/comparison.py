@@ -100,7 +100,7 @@ def compare(
 
     Sequences are resampled with replacement, the same for both (a paired bootstrap). Scores are accuracy and, if the
     labels mark phrases, F1 of phrases. Labels in another tagging scheme than the gold ones are converted to it first,
-    and `notes` says so.
+    and `notes` mentions it.
 
     >>> gold = 20 * [["B-PER", "O"], ["O", "B-LOC"]]
     >>> found = compare(gold, 40 * [["B-PER", "O"]], gold, samples=200)

@@ -2,7 +2,7 @@
 
 A model that was trained on other sequences gives p(y | x). What was written down, `given`, is evidence as well: most of
 it is right. Both together are the posterior p(y | x, given) ∝ p(y | x) · Π_t c(given_t | y_t)^trust, with a channel c
-that says how often an annotator writes k for j (:mod:`crfkit.explain.channel`). A position is suspect by
+with the probability that an annotator writes k for j (:mod:`crfkit.explain.channel`). A position is suspect by
 
     1 − p(y_t = given_t | x, given),
 

@@ -86,7 +86,7 @@ def pair_folders(
     ]
     pairs = [(path, partners[name]) for name, path in pictures.items() if name in partners]
     if problems and not pairs and mask_pattern is None:
-        problems.append("if the names of masks have something added, say so: --mask-pattern '{name}_gt.png'")
+        problems.append("if the names of masks have something added, give a pattern: --mask-pattern '{name}_gt.png'")
     if unpaired is None:
         raise_all(problems)
     else:

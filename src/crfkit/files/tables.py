@@ -124,7 +124,7 @@ def read_table(
 ) -> Table:
     """Read a table: ARFF if its name ends in .arff or its first word is @relation, else CSV.
 
-    `header` says whether the first line of a CSV file has the names of columns. If None, it does if none of its cells
+    `header`: whether the first line of a CSV file has the names of columns. If None, it does if none of its cells
     is a number, or if a cell that is not a number is above numbers only. Columns without names are called x1, x2, …
     Cells in `na` are missing values (None for those in MISSING); empty cells always are.
 

@@ -61,7 +61,7 @@ class Tunables:
 
     # --- the price of edges
     full_prior_edges: int = 2
-    """Number of edges that pay the prior of γ = 1, which keeps tables of independent columns free of edges."""
+    """Number of edges that are charged the prior of γ = 1, which keeps tables of independent columns free of edges."""
 
     # --- dropping and adding edges
     many_edges: int = 300

@@ -1,4 +1,4 @@
-"""Attributes of plain words: what TextFeatures says is worked out by the native encoder and kept in the model."""
+"""Attributes of plain words: TextFeatures has the options, and the native encoder computes them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class TextFeatures(Parameters):
     lower : use words, prefixes and suffixes in lower case, next to the word as written; lists match in any case
     pairs : use pairs of neighbouring words, and of columns
     bag : use the words up to this distance before and after, whatever their order; 0 for none
-    context : use affixes of the neighbours, and words next to shapes; for names, whose context says what they are
+    context : use affixes of the neighbours, and words next to shapes; for names, which are recognised by their context
     columns : numbers of further columns to use, such as (1,) for parts of speech; the word is column 0
     characters : tokens are characters of a text: use sequences of up to this many characters, and their scripts
     gazetteers : lists of phrases by name, each a collection of phrases or the path of a file with one per line. The

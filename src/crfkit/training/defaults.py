@@ -55,7 +55,7 @@ def default_penalty(solver: Any) -> Penalty:
 
 
 def chosen_solver(solver: Any, loss: Loss, penalty: Penalty, result: Result) -> Mapping[str, str]:
-    """Return the entry of the record of a model that says what the solver "auto" was; nothing for other solvers."""
+    """Return the entry of a model's record for the solver that "auto" chose; nothing for other solvers."""
     if solver.name != "auto":
         return {}
     begun = "stochastic epochs, then " if result.state.get("warmed") else ""

@@ -223,7 +223,7 @@ def regularisation_path(
     callback : called with each point. Raise StopTraining in it to end the path there.
 
     A loss that can grow continues as it was grown at the last strength. A path that Ctrl-C interrupts ends with the
-    point it was interrupted at (`result.status` says so).
+    point it was interrupted at (see `result.status`).
 
     Examples
     --------

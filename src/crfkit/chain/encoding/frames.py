@@ -1,4 +1,4 @@
-"""Frames of pandas and polars as sequences: a row per token, a column that says which sequence it is of."""
+"""Frames of pandas and polars as sequences: a row per token, and a column with the sequence it belongs to."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ def _has_no_beginning(tagged: dict[str, tuple[str, str]], kind: str) -> bool:
 def _phrases_begin(
     names: Sequence[str], tagged: dict[str, tuple[str, str]], kind: str, labels: Ids, starts: Ints
 ) -> bool:
-    """Return whether all other phrases begin with a label that says so, as in IOB2 but not in IOB1."""
+    """Return whether all other phrases begin with a B label, as in IOB2 but not in IOB1."""
     inside = np.array([name in tagged and tagged[name][0] == "I" and tagged[name][1] != kind for name in names])
     outside = np.array([name not in tagged for name in names])
     before_outside = np.ones(len(labels), dtype=bool)

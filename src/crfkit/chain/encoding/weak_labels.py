@@ -145,7 +145,7 @@ class Supervision:
 
 
 def token_weights(rows: Iterable[Iterable[float]], data: SequenceData, of: Ints) -> Floats:
-    """Return the weights of all positions; `rows` has a row for each sequence, and `of` says which is that of a row."""
+    """Return the weights of all positions; `rows` has a row for each sequence, and `of` maps rows to sequences."""
     try:
         given = [list(unmasked(row, f"the token weights of sequence {n}")) for n, row in enumerate(rows)]
         weights = [np.asarray(row, dtype=object).astype(np.float64) for row in given]
@@ -192,7 +192,7 @@ def _targets(rows: Sequence[Sequence[Any]], ids: dict[Any, int]) -> Flags:
 
 @dataclass(frozen=True)
 class LabelColumn:
-    """How the labels of column files are written: what says that one is not known, and where its weight stands."""
+    """How the labels of column files are written: which label means unknown, and which column has the weight."""
 
     unknown: str | None = None
     separator: str | None = None
@@ -230,7 +230,7 @@ def with_unknown_labels(corpus: TaggedCorpus, unknown: str | None, separator: st
             raise DataError(f"the label {name!r} names no label beside the separator {separator!r}")
         if unknown in parts:
             raise DataError(
-                f"the label {name!r} names {unknown!r}, which says that nothing is known, among others; write "
+                f"the label {name!r} names {unknown!r}, which means that nothing is known, among others; write "
                 f"{unknown!r} alone, or leave it out"
             )
     names = sort_labels([part for parts in means for part in parts])

@@ -71,7 +71,7 @@ class ChainEstimator(ChainAnswers, Estimator):
     ) -> Fitted:
         """Fit the probabilities to labelled sequences that were not used in training; best labels stay the same.
 
-        The weights are divided by a temperature that minimises a loss. `calibration_` says what was found, and the
+        The weights are divided by a temperature that minimises a loss. `calibration_` has what was found, and the
         model file keeps it.
 
         precision: also find, for each type of phrase, the threshold at which this share of the phrases is right; use it

@@ -197,7 +197,7 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
         CoNLL-U) are as in :class:`crfkit.files.columns.ColumnFile`.
         The model is the same as from ``crfkit train`` on these files.
 
-        The label `unknown_label` says that a label is not known; a label with `label_separator` in it is one of
+        The label `unknown_label` marks unlabelled tokens; a label with `label_separator` in it is one of
         several; `weight_column` is the column (1 is the first) with the weights of the tokens.
 
         With `out_of_core`, the sequences need not fit into memory: they are encoded into a temporary folder, and each

@@ -116,7 +116,7 @@ class ChainField:
     ) -> ChainField:
         """Return the parameter set for a training set: all combinations, or those that occur in it.
 
-        Where labels are known in part only, :mod:`crfkit.chain.fields.observed` says what occurs.
+        Where labels are known in part only, see :mod:`crfkit.chain.fields.observed`.
         """
         if data.labels is None and data.targets is None:
             raise DataError("the data have no labels")

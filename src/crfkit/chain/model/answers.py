@@ -197,7 +197,7 @@ class ChainAnswers:
 
         `coverage` is one that `calibrate` was given. A set has the labellings whose probability is at least the
         threshold of the coverage, at most 1/threshold of them. They are looked for among the n best, and `complete` is
-        False where these were not enough. An empty set says that no labelling is probable enough.
+        False where these were not enough. An empty set means that no labelling is probable enough.
 
         >>> from crfkit import ChainCRF
         >>> X, y = [[["w=the"], ["w=cat"]], [["w=a"], ["w=cat"]]], [["DET", "NOUN"], ["DET", "NOUN"]]

@@ -146,7 +146,7 @@ class ChainModel(ChainAnswers):
         objective: Objective = "auto",
         min_spans: int = 10,
     ) -> ChainModel:
-        """Return the calibrated model; see `ChainCRF.calibrate`. Its `calibration` says what was found."""
+        """Return the calibrated model; see `ChainCRF.calibrate`. Its `calibration` has what was found."""
         return chain_calibration.calibrate(self, X, y, precision, coverage, objective, min_spans)
 
     def tag_columns(
@@ -160,7 +160,7 @@ class ChainModel(ChainAnswers):
         """Yield the lines of a column file with the predicted label appended, in chunks as they are ready.
 
         marginals: None, "best" (a further column with the label's probability) or "all" (label=probability of all).
-        With labels_only, the label (and its probabilities) are all there is of a line. `choice` says how labels are
+        With labels_only, the label (and its probabilities) are all there is of a line. `choice` sets how labels are
         chosen: by the best labelling or position by position, and when to abstain.
         """
         return chain_tagging.tag_columns(self, source, marginals, labels_only, choice, watch)

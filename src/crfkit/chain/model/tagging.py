@@ -89,7 +89,7 @@ def tag_columns(
     marginals: None, "best" (another column with the probability of the label) or "all" (label=probability of all).
     With labels_only, a line has nothing but the label and its probabilities. In CoNLL-U files the label goes into the
     label column, and comments, ranges and empty nodes stay unchanged. A model of attributes reads CRFsuite's files
-    and writes what ``crfsuite tag`` writes: the labels alone, with probabilities as in "B-NP:0.964923". `choice` says
+    and writes what ``crfsuite tag`` writes: the labels alone, with probabilities as in "B-NP:0.964923". `choice` sets
     how labels are chosen; `watch` is told about progress.
     """
     check_lines(model)

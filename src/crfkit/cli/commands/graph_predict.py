@@ -97,7 +97,7 @@ class _Rows:
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """What the model says of them."""
+    """Return the model's prediction for these rows."""
 
     best: Ids
     marginals: Marginals | None  # of the inference, if there was one

@@ -138,7 +138,7 @@ def _read(source: ColumnFile, attributes: bool) -> tuple[list[Any], Any, ColumnF
 
 
 def _judged(path: Path, source: ColumnFile, threads: int | None) -> LabelErrors:
-    """Return what a model says of the labels of a file."""
+    """Return a model's judgement of the labels of a file."""
     from crfkit.convert import load
     from crfkit.explain.inputs import read_labelled
     from crfkit.explain.label_errors import suspect_labels

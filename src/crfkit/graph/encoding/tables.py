@@ -122,7 +122,7 @@ class TableEncoder:
     def training_data(self, X: Any, states: Ids, weights: Any, rows: str) -> GraphData:
         """Return the encoded rows with their states.
 
-        `rows` says how rows without inputs are kept: "counts" as sufficient statistics, "distinct" as different rows
+        `rows` sets how rows without inputs are kept: "counts" as sufficient statistics, "distinct" as different rows
         weighted by how often each occurs, "all" unchanged. With "counts", labels may be unknown: the likelihood,
         which needs no more than counts, sums over them.
         """

@@ -135,7 +135,7 @@ class GraphCRF(TableInputs, PairwiseEstimator):
     def fit(
         self, X: Any, Y: Any, sample_weight: ArrayLike | None = None, callbacks: Sequence[Callback] = ()
     ) -> GraphCRF:
-        """Learn from a table or from graphs; sample_weight says how many times each row or graph counts.
+        """Learn from a table or from graphs; sample_weight is how many times each row or graph counts.
 
         Callbacks see every iteration. On Ctrl-C the model so far is kept and KeyboardInterrupt is raised.
         """

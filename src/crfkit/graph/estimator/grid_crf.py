@@ -97,7 +97,7 @@ class GridCRF(StructuredInputs, PairwiseEstimator):
     def fit(
         self, X: Any, Y: Any, sample_weight: ArrayLike | None = None, callbacks: Sequence[Callback] = ()
     ) -> GridCRF:
-        """Learn from images; sample_weight says how many times each image counts.
+        """Learn from images; sample_weight is how many times each image counts.
 
         Callbacks see every iteration. On Ctrl-C the model so far is kept and KeyboardInterrupt is raised.
         """

@@ -134,7 +134,7 @@ class PairwiseEstimator(Estimator):
         """Return the labels that the decoder finds best, given the labels of `observed` that are known.
 
         `observed` has the form of the labels of `fit`. Unknown labels are None, NaN or masked, and −1 unless −1 is a
-        label. One graph given without a list gets one array with a label per node. Afterwards ``decoding_`` says which
+        label. One graph given without a list gets one array with a label per node. Afterwards ``decoding_`` shows which
         decoder was used and whether its answer is optimal.
         """
         given = self._given(X, observed)
@@ -145,7 +145,7 @@ class PairwiseEstimator(Estimator):
         """Return p(label | x, observed labels) of every node, columns as in classes_.
 
         Tables: an array [samples, labels] for each variable. Graphs: an array [nodes, labels] for each graph; images:
-        [H, W, labels]. Afterwards ``inference_status_`` says how far they can be trusted.
+        [H, W, labels]. Afterwards ``inference_status_`` shows how far they can be trusted.
         """
         given = self._given(X, observed)
         marginals = self._infer(given)

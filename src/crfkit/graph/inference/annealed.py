@@ -44,7 +44,7 @@ class Particles:
     error: float  # standard error of log_z
 
     def draw(self, n_samples: int, seed: int) -> Ids:
-        """Return states [n_samples, n], drawn by their weights: each particle about as often as its weight says."""
+        """Return states [n_samples, n], drawn by their weights: each particle about in proportion to its weight."""
         chosen = systematic(self.weights, n_samples, np.random.default_rng(seed))
         found: Ids = self.labels[:, np.random.default_rng(seed + 1).permutation(chosen)].T
         return np.ascontiguousarray(found)
@@ -224,7 +224,7 @@ def effective(log_w: Floats) -> float:
 
 
 def systematic(weights: Floats, n: int, rng: np.random.Generator) -> Any:
-    """Return [n] numbers of particles, each as often as n times its weight says, to within one."""
+    """Return [n] numbers of particles, each n times its weight, rounded up or down."""
     places = (rng.random() + np.arange(n)) / n
     return np.minimum(np.searchsorted(np.cumsum(weights), places), len(weights) - 1)
 

@@ -80,7 +80,7 @@ def decode(potentials: Potentials, method: str = "auto", n_threads: int | None =
     from `marginals` or by `engine`). "auto" takes the strongest that suits a graph: tree, graph-cut, junction, qpbo,
     alpha-expansion, else the better of max-product, which ICM then climbs from, and ICM by itself. Of a set of graphs,
     those that a graph cut can decode are cut, also where others need another method; "graph-cut" decodes the others by
-    "qpbo". The other methods take the options of the engine of their name. `optimal_graphs` of the result says which
+    "qpbo". The other methods take the options of the engine of their name. `optimal_graphs` of the result shows which
     graphs have their best labelling for certain.
 
     >>> from crfkit.graph.graph import Graph

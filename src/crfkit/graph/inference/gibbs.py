@@ -27,7 +27,7 @@ from crfkit.graph.inference.tree import check_threads
 
 Block = Literal["auto", True, False]
 
-MIN_BLOCK_RANGE = 1.0  # mean range of an interaction from which blocks pay,
+MIN_BLOCK_RANGE = 1.0  # mean range of an interaction from which blocks save time,
 MAX_OUTSIDE_SHARE = 0.25  # if no larger part of the nodes than this is outside the forest: these hold it fast
 MARGINALS, ANNEALING, SAMPLES, SWEEPS = range(4)  # streams of random numbers; from SWEEPS on the caller's
 
@@ -170,7 +170,7 @@ def gibbs_sweeps(
 
 
 def uses_blocks(potentials: Potentials, block: Block) -> bool:
-    """Return whether a forest is drawn jointly: as `block` says, or by the rule of "auto"."""
+    """Return whether a forest is drawn jointly: by the option `block`, or by the rule of "auto"."""
     if block != "auto":
         return block
     n_outside = gibbs_plan(potentials.graph).n_outside

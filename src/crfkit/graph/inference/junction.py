@@ -126,7 +126,7 @@ class Junction:
         return plans[K]
 
     def _order(self, graph: Graph, n_states: int, budget: int) -> _core.Elimination:
-        """Return the elimination order, found once per graph; one that stopped short serves where it says enough."""
+        """Return the elimination order, found once per graph; an incomplete one is used where it suffices."""
         orders = _ORDERS.setdefault(graph, {})
         order = orders.get(n_states)
         limit = self._limit(n_states)
@@ -142,7 +142,7 @@ class Junction:
         return size
 
     def _refusal(self, order: _core.Elimination, n_states: int) -> ParameterError | None:
-        """Return the error that says why exact inference is not possible in this order."""
+        """Return the error with the reason why exact inference is not possible in this order."""
         advice = "use 'bp' or 'trw', or raise max_table"
         short = "at least " if order.stopped >= 0 else ""
         if order.stopped >= 0 or order.width + 1 > self._limit(n_states):

@@ -30,7 +30,7 @@ class InferenceStatus(Enum):
     CONVERGED = "converged: an approximation at its fixed point"
     NOT_CONVERGED = (
         "not converged: the limit of sweeps was reached first, and these are the numbers of the last sweep; raise the "
-        "limit or add damping (Marginals.explain says more)"
+        "limit or add damping (Marginals.explain has the details)"
     )
     SAMPLED = "estimated from samples; more sweeps make it more accurate"
 
@@ -86,7 +86,7 @@ class Marginals:
     def explain(self, option: str = "max_iterations", damping: bool = True) -> str:
         """Say what stopped, how large the last change was, what that means for the numbers, and what to do.
 
-        `option` is what the caller calls the limit of sweeps; `damping` says whether the caller can add damping.
+        `option` is the caller's name for the limit of sweeps; `damping`: whether the caller can add damping.
         """
         if not self.method:
             return f"inference has {self.status}"

@@ -61,9 +61,9 @@ def choose_strength(
     """Return the strengths of L2 that predict held-out rows best; None if there are too few rows.
 
     `data` holds the standardised rows that the field is trained on; those with unknown labels are not used. One
-    strength for all weights is searched first, then the strength of edges. `likelihood` says whether the field is
+    strength for all weights is searched first, then the strength of edges. `likelihood`: whether the field is
     trained by its exact likelihood: the strength of edges is then lowered further with that, because the
-    pseudo-likelihood, which sees every edge from both of its ends, prefers stronger penalties. `blocks` says whether
+    pseudo-likelihood, which sees every edge from both of its ends, prefers stronger penalties. `blocks`: whether
     the solver allows edges a strength of their own.
     """
     assert data.labels is not None

@@ -30,8 +30,7 @@ NOT_CONVERGING = (
     "fixed point to another"
 )
 IMPOSSIBLE = (
-    "the labels have a probability above one, which says that approximate inference is far off for these weights: do "
-    "not trust them"
+    "the labels have a probability above one, so approximate inference is far off for these weights: do not trust them"
 )
 ALTERNATIVES = "inference 'trw' is steadier, the loss 'pseudo-likelihood' needs no inference"
 

@@ -32,10 +32,10 @@ class ImageSegmenter(SegmenterPrediction):
     Parameters
     ----------
     block_size : side of a block in pixels; its label is the class of most of its known pixels. None for 2,
-        or the next larger side for which training fits into memory; a warning then says which
+        or the next larger side for which training fits into memory; a warning then names it
     features : of "sift" (128 per block), "c1" (34) and functions `f(image)` of an image [H, W] or [H, W, 3] with values
         from 0 to 1. A function returns [H, W, F], which is averaged over blocks, or [rows, columns, F] for the blocks.
-        Its features are named custom0, custom1, …, or as its attribute `feature_names` says
+        Its features are named custom0, custom1, …, or as in its attribute `feature_names`
     colour, position : whether to add the mean colour of a block (6 features), and its row and column
     size : (height, width) that images are resized to before their features are computed; predictions have the size of
         the image given

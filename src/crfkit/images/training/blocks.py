@@ -38,7 +38,7 @@ class Blocks:
     ) -> Blocks:
         """Return the blocks of images with these raw features. The images in `values` are freed on the way.
 
-        `sums` says whether the loss sums over unknown labels; otherwise blocks without a label are omitted.
+        `sums`: whether the loss sums over unknown labels; otherwise blocks without a label are omitted.
         """
         classes = given.classes(rules.multiclass)
         mean, scale = learn_scales(values)

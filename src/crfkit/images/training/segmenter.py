@@ -281,7 +281,7 @@ class SegmenterTraining:
 
     def _choose_blocks(self, given: Pairs) -> BlockChoice:
         """Return the features with the size of blocks; raise DataError if there is not enough memory."""
-        n_classes = len(given.classes(self.masks.multiclass))  # says what is wrong before features are computed
+        n_classes = len(given.classes(self.masks.multiclass))  # reports what is wrong before features are computed
         return choose_blocks(
             self.features.measured(given.images[0]),
             self.auto_block,

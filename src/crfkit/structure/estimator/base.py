@@ -142,7 +142,7 @@ class StructureEstimator(PredictionMixin, WeightsMixin, Estimator):
         return self
 
     def _set_model(self, model: GraphModel, record: StructureRecord | None = None) -> None:
-        """Keep a model; `record` says how its edges were chosen, by default what its file holds."""
+        """Keep a model; `record` is how its edges were chosen, by default the record in its file."""
         record = StructureRecord.read(model) if record is None else record
         self.model_ = model
         self._record = record

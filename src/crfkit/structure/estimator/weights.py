@@ -3,7 +3,7 @@
 Rows and columns of an edge's table are centred, T − row means − column means + mean. What that takes out goes to the
 nodes, which are centred too: the same field, and the only such parameters. A pair of two-label variables then has the
 table J·[[1, −1], [−1, 1]], and J is its signed coupling whatever the other columns of the table are.
-What a table says of one variable given a feature of the other has no place in a node, and stays.
+The effect of a feature on one variable through the table of the other cannot move to a node, and stays.
 """
 
 from __future__ import annotations
