@@ -35,7 +35,7 @@ class Entry(NamedTuple):
 
 
 class Registry(Mapping[str, type[Loss]]):
-    """Losses by name. Their modules are loaded when they are first asked for: taggers need nothing of graphs."""
+    """Losses by name. Their modules are loaded when they are first needed: taggers need nothing of graphs."""
 
     def __init__(self, entries: Mapping[str, Entry]) -> None:
         self._entries = dict(entries)

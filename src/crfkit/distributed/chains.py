@@ -69,7 +69,7 @@ def shard_precision(options: ChainOptions, n_positions: int) -> str:
 
 
 def shard_count(client: Any, cluster: Cluster, n: int) -> int:
-    """Return how many shards n sequences or graphs are split into: as many as were asked for, or one per worker."""
+    """Return how many shards n sequences or graphs are split into: as many as requested, or one per worker."""
     wanted = cluster.shards or len(client.nthreads())
     return max(1, min(wanted, n))
 

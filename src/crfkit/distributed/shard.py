@@ -85,7 +85,7 @@ class Shard:
     async def link(self, places: Sequence[Place], unions: Sequence[Ints | None]) -> Ints | None:
         """Set the shards below, whose unions are given; return the union of their weights and those of this shard.
 
-        None stands for all weights of the whole vector.
+        None means all weights of the whole vector.
         """
         if self._places is None or any(union is None for union in unions):
             if self._places is not None or any(union is not None for union in unions):

@@ -179,7 +179,7 @@ class Shards:
                 except LostError as error:
                     reason = error
 
-    # --- shards that stand and fall
+    # --- creating and repairing shards
 
     def _restore_all(self) -> None:
         """Make the shards that do not stand, and link the tree."""

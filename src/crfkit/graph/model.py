@@ -59,7 +59,7 @@ class GraphModel:
     n_threads: int | None = None
     seed: int = 0
     sweeps: int | None = None  # maximum of iterative inference in prediction; None for the engine's own limit
-    auto_engine: str | None = None  # what "auto" stands for, if training chose it by its cost
+    auto_engine: str | None = None  # what "auto" means, if training chose it by its cost
 
     @property
     def classes(self) -> Any:
@@ -303,7 +303,7 @@ def _repeat(found: Marginals, times: int) -> Floats:
 
 
 def cheap_engine(inference: str | Engine, encoder: Encoder, graph: Graph, n_states: int, rows: int = 1) -> str | Engine:
-    """Return the engine that "auto" stands for in predictions of a model; an engine that was named is kept.
+    """Return the engine that "auto" chooses in predictions of a model; an engine that was named is kept.
 
     A table gets the most exact engine there is: its graphs are small and dense, where approximations are far off.
     """

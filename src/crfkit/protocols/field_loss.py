@@ -30,7 +30,7 @@ class FieldLoss(Loss):
 
 
 class LazyEvaluation(ABC):
-    """A loss at w; value and gradient are computed together when either is first asked for."""
+    """A loss at w; value and gradient are computed together when either is first needed."""
 
     def __init__(self, loss: FieldLoss, w: Floats) -> None:
         self.w = w

@@ -15,7 +15,7 @@ Vector = Any
 
 
 class Evaluation(Protocol):
-    """A loss at one point; what is asked for is computed once, when it is first asked for."""
+    """A loss at one point; what is asked for is computed once, when it is first needed."""
 
     @property
     def value(self) -> float: ...

@@ -66,7 +66,7 @@ class SmoothPenalty(Penalty):
         raise NotImplementedError
 
     def add(self, w: Vector, gradient: Vector) -> tuple[float, float | None]:
-        """gradient += ∇penalty(w), in place; return penalty(w) and, if it is known by the way, ‖gradient‖²."""
+        """gradient += ∇penalty(w), in place; return penalty(w) and, if it costs nothing extra, ‖gradient‖²."""
         value = self.value(w)
         self.add_gradient(w, gradient)
         return value, None

@@ -92,7 +92,7 @@ class StructureRecord:
 
     @classmethod
     def of(cls, learned: Learned, data: StructureData, options: StructureOptions, rule: Any) -> StructureRecord:
-        """Return the record of what was learned; `rule` is the edge strength that was asked for."""
+        """Return the record of what was learned; `rule` is the edge strength that was requested."""
         selected = learned.selected
         return cls(
             method=learned.method,
@@ -142,7 +142,7 @@ class StructureFit:
 
 
 def structure_choices(model: GraphModel) -> dict[str, str]:
-    """Return what "auto" stands for in predictions of a learned graph; the method is part of the record."""
+    """Return what "auto" means in predictions of a learned graph; the method is part of the record."""
     encoder = model.encoder
     if not isinstance(encoder, TableEncoder) or encoder.structure.n_nodes > DECODED_VARIABLES:
         return {}

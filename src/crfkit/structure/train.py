@@ -240,5 +240,5 @@ def concern_of_engine(inference: Any) -> str | None:
 
 
 def _loss_name(loss: EdgeLoss) -> str:
-    """Return the loss that the edges were chosen by, which may not be the one that was asked for."""
+    """Return the loss that the edges were chosen by, which may not be the one that was requested."""
     return "pseudo-likelihood" if isinstance(loss, StructurePseudoLikelihood) else "likelihood"

@@ -1,4 +1,4 @@
-"""Which solver and penalty "auto" and None stand for, whatever the shape.
+"""Which solver and penalty "auto" and None mean, whatever the shape.
 
 Every choice depends on the problem alone, so a run can be repeated, and is recorded in the model under
 ``training["auto"]``, where `crfkit inspect` shows it. :mod:`crfkit.graph.inference.defaults` chooses engines and
@@ -15,7 +15,7 @@ from crfkit.result import Result
 
 
 def default_solver(loss: Loss, penalty: Penalty) -> str:
-    """Return the name of the solver that "auto" stands for.
+    """Return the name of the solver that "auto" chooses.
 
     "adam" for losses that have a gradient and no value; "lbfgs" where the penalty is smooth; "grafting-light" where it
     is not and the loss has candidates; otherwise "owlqn" for L1 and "fista" for other non-smooth penalties. The solver

@@ -51,7 +51,7 @@ class SolverOptions:
         return make_solver(self.solver, **options)
 
     def make_penalty(self, solver: Any) -> Penalty:
-        """Return the penalty of the options, or the one that None stands for."""
+        """Return the penalty of the options, or the one that None means."""
         from crfkit.training.defaults import default_penalty
 
         return self.penalty if self.penalty is not None else default_penalty(solver)

@@ -215,7 +215,7 @@ def regularisation_path(
         all weights are zero down to `ratio` times that. With ByBlock: from the strength at which all blocks are zero
         while the others are.
     n, ratio : number of strengths, and the last strength as a share of the first.
-    solver : a name or a solver. By default the one that "auto" stands for (:func:`crfkit.training.defaults.
+    solver : a name or a solver. By default the one that "auto" chooses (:func:`crfkit.training.defaults.
         default_solver`): L-BFGS for smooth penalties, OWL-QN for L1, FISTA for other non-smooth ones, Grafting-Light
         where the loss has candidates.
     score : a function of the weights whose value is kept with each solution, such as F1 on a development set. It is

@@ -168,7 +168,9 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
         if is_collection(X):
             given = (sample_weight, X_dev, y_dev, token_weight, training_error or None)
             if any(option is not None for option in given):
-                raise ParameterError("a Dask bag does not go with sample_weight, token_weight, X_dev or training_error")
+                raise ParameterError(
+                    "a Dask bag cannot be combined with sample_weight, token_weight, X_dev or training_error"
+                )
             return self._done(*self._fit_bags(X, y, seen, start, resume))
         with self._placed() as training:
             seen = [*training.placement.callbacks, *seen]
@@ -214,8 +216,8 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
         if self.cluster is not None:
             if labels != LabelColumn() or training_error or out_of_core:
                 raise ParameterError(
-                    "files on a cluster do not go with unknown_label, label_separator, weight_column, training_error "
-                    "or out_of_core"
+                    "files on a cluster cannot be combined with unknown_label, label_separator, weight_column, "
+                    "training_error or out_of_core"
                 )
             from crfkit.distributed.training import fit_urls
 
@@ -229,8 +231,8 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
 
             if labels != LabelColumn() or training_error or start is not None or resume is not None:
                 raise ParameterError(
-                    "out_of_core does not go with unknown_label, label_separator, weight_column, training_error, "
-                    "warm_start or resume"
+                    "out_of_core cannot be combined with unknown_label, label_separator, weight_column, "
+                    "training_error, warm_start or resume"
                 )
             return self._done(*fit_stored(self._training(), files, shown))
         return self._done(*self._training().fit_file(files, shown, training_error, start, labels, resume))

@@ -42,7 +42,7 @@ TEMPERATURES = (0.05, 20.0)
 
 @dataclass(frozen=True)
 class TypeThreshold:
-    """The least probability at which phrases of a type reach the wished precision, and what it kept of the data.
+    """The least probability at which phrases of a type reach the required precision, and what it kept of the data.
 
     `threshold` is None if no threshold reaches it; precision is then the best that at least `min_spans` phrases have.
     """
@@ -66,7 +66,7 @@ class Calibration:
 
     @property
     def thresholds(self) -> dict[str, float | None]:
-        """The least probability of each type; None where the wished precision is out of reach."""
+        """The least probability of each type; None where the required precision is out of reach."""
         return {kind: found.threshold for kind, found in self.types.items()}
 
     def as_dict(self) -> dict[str, Any]:
@@ -235,7 +235,7 @@ def _log_probabilities(model: ChainModel, blocks: Sequence[Block]) -> Floats:
 def find_thresholds(
     model: ChainModel, blocks: Sequence[Block], precision: float, min_spans: int = 10
 ) -> dict[str, TypeThreshold]:
-    """Return, for each type, the least threshold at which at least `min_spans` phrases have the wished precision.
+    """Return, for each type, the least threshold at which at least `min_spans` phrases have the required precision.
 
     Warns about types that do not reach it; raises DataError if none does.
     """

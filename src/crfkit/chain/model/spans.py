@@ -115,7 +115,7 @@ def runs_of(model: ChainModel) -> Runs:
 def thresholds(model: ChainModel, runs: Runs, given: Thresholds | str) -> Floats | None:
     """Return the least probability of each type: one number for all, or by type (0 for types that are not named).
 
-    "calibrated" stands for the thresholds that `calibrate` found; types that no threshold brings to the wished
+    "calibrated" stands for the thresholds that `calibrate` found; types that no threshold brings to the required
     precision are omitted.
     """
     if given is None:

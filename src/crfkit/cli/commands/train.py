@@ -177,10 +177,10 @@ def _of_memory(given: TrainOptions) -> dict[str, object]:
 
 
 def _refuse(option: str, given: Mapping[str, object]) -> None:
-    """Raise if an option was given that does not go with another."""
+    """Raise if an option was given that cannot be combined with another."""
     for name, value in given.items():
         if value is not None and value is not False:
-            raise ParameterError(f"{name} does not go with {option}")
+            raise ParameterError(f"{name} cannot be combined with {option}")
 
 
 def _read_dev(given: TrainOptions, corpus: TaggedCorpus, sources: Sequence[ColumnFile]) -> Dev | None:

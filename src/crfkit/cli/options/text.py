@@ -22,7 +22,7 @@ def text_features(
     gazetteers: Sequence[str] | None = None,
     embeddings: Path | None = None,
 ) -> TextFeatures | None:
-    """Return the features of a preset with the additions that were asked for, or None if no preset was named.
+    """Return the features of a preset with the additions that were requested, or None if no preset was named.
 
     >>> text_features("ner", None, columns="1,2").columns
     (1, 2)

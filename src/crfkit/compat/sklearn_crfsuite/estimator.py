@@ -43,7 +43,7 @@ def _few(X: Iterable[Any]) -> bool:
 
 
 class CRF(BaseEstimator):  # type: ignore[misc]
-    """A linear-chain CRF with CRFsuite's parameters; None stands for CRFsuite's default.
+    """A linear-chain CRF with CRFsuite's parameters; None means CRFsuite's default.
 
     Parameters
     ----------

@@ -87,7 +87,7 @@ def make_structure(graph: Any, names: list[str]) -> Graph:
 def candidate_pairs(candidates: Any, names: list[str], kept: list[str]) -> Ids | None:
     """Return [M, 2] places among the columns `kept` that may be edges, from pairs of names or numbers of all columns.
 
-    None stands for all pairs.
+    None means all pairs.
     """
     if candidates is None:
         return None

@@ -1,4 +1,4 @@
-"""log Z by independent annealed runs (Neal 2001), as many as the wished standard error needs.
+"""log Z by independent annealed runs (Neal 2001), as many as the required standard error needs.
 
     Ẑ = mean of w over runs,    Var(log Ẑ) ≈ Var(w) / (runs · E[w]²)
 
@@ -79,7 +79,7 @@ def estimate_log_z(
     seed: int = 0,
     n_threads: int | None = None,
 ) -> LogZ:
-    """Return log Z of every graph, with so many runs that the mean over graphs has the wished standard error.
+    """Return log Z of every graph, with so many runs that the mean over graphs has the required standard error.
 
     Parameters
     ----------

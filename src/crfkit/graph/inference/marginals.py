@@ -57,7 +57,7 @@ class Marginals:
 
     log_z: Floats  # [G]
     nodes: Floats  # [n, K] p(y_i = k)
-    make_edges: Callable[[], Floats]  # → [E, K, K] p(y_i = k, y_j = l); computed when first asked for
+    make_edges: Callable[[], Floats]  # → [E, K, K] p(y_i = k, y_j = l); computed when first needed
     status: InferenceStatus
     iterations: int = 0
     residual: float = 0.0

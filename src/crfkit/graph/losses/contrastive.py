@@ -111,7 +111,7 @@ class ContrastiveDivergence(FieldLoss):
 
 
 class ContrastiveEvaluation(LazyEvaluation):
-    """Contrastive divergence at w. The chains run once, when the gradient is first asked for."""
+    """Contrastive divergence at w. The chains run once, when the gradient is first needed."""
 
     def __init__(self, loss: ContrastiveDivergence, w: Floats, number: int) -> None:
         super().__init__(loss, w)

@@ -1,4 +1,4 @@
-"""The choices that "auto" stood for in a training run, for the model file and `crfkit inspect`."""
+"""The choices that "auto" made in a training run, for the model file and `crfkit inspect`."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class SegmenterPrediction(StructuredInputs, Estimator):
     cache: str | Path | None
 
     def segment(self, images: Any, probabilities: bool = True) -> list[Segmentation]:
-        """Return the mask and, if asked for, the probability map of each image, from one inference."""
+        """Return the mask and, if requested, the probability map of each image, from one inference."""
         fitted: SegmenterModel = self._fitted()
         model = replace(fitted, field=replace(fitted.field, n_threads=1))
         given = as_list(images, "images")

@@ -97,7 +97,7 @@ class SegmenterModel:
         return potentials
 
     def segment(self, image: Image, probabilities: bool = True, cache: str | Path | None = None) -> Segmentation:
-        """Return the mask and, if asked for, the probabilities of one image, at its size.
+        """Return the mask and, if requested, the probabilities of one image, at its size.
 
         With `decode="marginal"` the mask is the most probable label of each pixel, from probabilities that were
         upsampled. Other decoders label whole blocks.
