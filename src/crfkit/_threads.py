@@ -1,4 +1,4 @@
-"""How many threads to use."""
+"""The number of threads to use."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Entry(NamedTuple):
-    """Where a loss lives, and what `loss=` of the estimator and the command of its shape calls it."""
+    """The place of a loss, and its names for `loss=` of its shape's estimator and command."""
 
     home: str  # "module:Class"; the module is one of crfkit
     shape: str = ""  # "chain", "graph" or "structure"

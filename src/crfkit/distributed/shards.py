@@ -1,4 +1,4 @@
-"""All shards of a training set: where they live, how they are asked, and what happens when a worker is lost.
+"""All shards of a training set: places them, sends requests, and replaces shards when a worker is lost.
 
 A shard can be made again from its recipe at any time. If a worker does not answer, its shards are made on other
 workers, the tree is linked again, and the request is repeated: the sum has the same terms in the same order.
@@ -41,7 +41,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a shard is made: `make(own, shared, n_threads)` on the worker."""
+    """A recipe for making a shard: `make(own, shared, n_threads)` on the worker."""
 
     make: Maker
     own: Any  # arrays, names of files, or a Delayed of Dask

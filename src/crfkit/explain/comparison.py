@@ -1,4 +1,4 @@
-"""Whether one tagger is better than another on the same sentences: paired bootstrap and approximate randomisation."""
+"""Test whether one tagger is better than another: paired bootstrap and approximate randomisation."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """How two taggers differ on a test set; `print` shows it."""
+    """The differences of two taggers on a test set; `print` shows them."""
 
     differences: dict[str, Difference]  # by score: "F1 of phrases", "accuracy"
     sequences: int

@@ -69,7 +69,7 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LabelErrors:
-    """How suspect each given label is. `print` shows the most suspect ones and groups of corrections."""
+    """The suspicion of each given label. `print` shows the most suspect ones and groups of corrections."""
 
     given: list[list[Any]]
     corrected: list[list[Any]]

@@ -1,4 +1,4 @@
-"""Which labels are confused, and which kinds of mistakes are made with phrases."""
+"""Count which labels are confused, and which kinds of mistakes are made with phrases."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KINDS = ("boundary", "type", "both", "missed", "invented")
 
 @dataclass(frozen=True, eq=False)
 class Confusions:
-    """How often each label was predicted where another was right: `counts` [gold, predicted], in order of `labels`."""
+    """Counts of labels predicted where others were right: `counts` [gold, predicted], in order of `labels`."""
 
     labels: list[Any]
     counts: Ints

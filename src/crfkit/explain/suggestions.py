@@ -1,4 +1,4 @@
-"""Which unlabelled sequences to label next: those that the model is least sure of, without near-duplicates.
+"""Choose the sequences to label next: those that the model is least sure of, without near-duplicates.
 
 With node marginals p_t(j), the value of a sequence of T positions is
 

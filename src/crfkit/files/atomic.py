@@ -239,7 +239,7 @@ def write(path: str | Path, contents: bytes, error: Callable[[str], Exception] |
 
 
 class _Failure:
-    """How errors of the system are told: in the words and the class of errors of the caller."""
+    """Turns system errors into errors of the caller's class and wording."""
 
     def __init__(self, error: Callable[[str], Exception]) -> None:
         self._error = error

@@ -24,7 +24,7 @@ THRESHOLD = 127  # of masks in lossy files
 
 @dataclass(frozen=True)
 class MaskRules:
-    """How to read masks.
+    """Rules for reading masks.
 
     Parameters
     ----------

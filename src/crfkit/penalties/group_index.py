@@ -1,4 +1,4 @@
-"""Which weights belong to which group."""
+"""The assignment of weights to groups."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Iterate(Protocol):
-    """Where a solver stands: a :class:`~crfkit.solvers.parts.objective.Point`, or what an online solver has instead."""
+    """The point of a solver: a :class:`~crfkit.solvers.parts.objective.Point`, or an online solver's own."""
 
     @property
     def w(self) -> Vector: ...

@@ -44,7 +44,7 @@ FIRST_PLACE = 0.01  # where tilted expectations are computed first, divided by t
 
 
 class Scaling(Protocol):
-    """Where the expectations at a point come from, and the step that follows from them."""
+    """The source of the expectations at a point, and the step that follows from them."""
 
     def at(self, w: Vector) -> Any:
         """Return `value` and `grad` of the loss at w, and what `step` needs."""

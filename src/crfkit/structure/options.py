@@ -118,7 +118,7 @@ class Tunables:
 
 @dataclass(frozen=True)
 class StructureOptions:
-    """How to learn a graph; the names are as in StructureLearner, which documents them."""
+    """The options for learning a graph, named and documented as in StructureLearner."""
 
     method: str = "auto"
     loss: str = "pseudo-likelihood"

@@ -38,7 +38,7 @@ class Learned:
 
 @dataclass(frozen=True, eq=False)
 class StructureRecord:
-    """How the edges of a model were chosen, which StructureLearner shows beside the weights. Edges are i·p + j."""
+    """The record of how a model's edges were chosen; StructureLearner shows it. Edges are i·p + j."""
 
     method: str
     loss: str

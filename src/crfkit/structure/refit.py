@@ -29,7 +29,7 @@ from crfkit.structure.solve import EdgeSolver, Solution
 
 @dataclass(frozen=True)
 class Refit:
-    """How the weights of the chosen edges were made, and what is known about the field."""
+    """The refit of the chosen edges' weights, and what is known about the field."""
 
     by: str  # "exact likelihood", "sampled likelihood", "pseudo-likelihood", "penalised loss"
     mismatch: float | None = None  # largest difference of a marginal from the data's

@@ -1,4 +1,4 @@
-"""Which edges to keep: solutions along strengths, supports refitted without the edge penalty, and rules to choose."""
+"""Choose the edges to keep: solutions along strengths, supports refitted without the edge penalty, and rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which solver and penalty "auto" and None mean, whatever the shape.
+"""The solver and the penalty that "auto" and None mean, for every shape.
 
 Every choice depends on the problem alone, so a run can be repeated, and is recorded in the model under
 ``training["auto"]``, where `crfkit inspect` shows it. :mod:`crfkit.graph.inference.defaults` chooses engines and

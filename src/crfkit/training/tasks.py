@@ -1,4 +1,4 @@
-"""How the independent parts of a search are run: one after the other here, in `distributed.tasks` on a cluster."""
+"""Run the independent parts of a search: one after the other here, in `distributed.tasks` on a cluster."""
 
 from __future__ import annotations
 

@@ -192,7 +192,7 @@ def _targets(rows: Sequence[Sequence[Any]], ids: dict[Any, int]) -> Flags:
 
 @dataclass(frozen=True)
 class LabelColumn:
-    """How the labels of column files are written: which label means unknown, and which column has the weight."""
+    """Options for reading the labels of column files: which label means unknown, and which column has the weight."""
 
     unknown: str | None = None
     separator: str | None = None

@@ -1,4 +1,4 @@
-"""Which labels may follow each other, by name: the schemes that phrases are written in, or pairs that are forbidden."""
+"""Labels that may follow each other, by name: the schemes that phrases are written in, or pairs that are forbidden."""
 
 from __future__ import annotations
 

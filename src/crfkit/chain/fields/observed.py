@@ -1,4 +1,4 @@
-"""Which combinations of attributes and labels occur in a training set: those have weights in the observed set.
+"""Find the combinations of attributes and labels that occur in a training set: those have weights in the observed set.
 
 Where the labels are known in part only, an attribute occurs with the labels that are possible at its position, but
 positions where nothing is known say nothing: else every attribute there would have all weights. Label pairs and triples

@@ -1,4 +1,4 @@
-"""Which attributes can have weights under an L1 penalty: the others stay at zero, wherever a solver goes.
+"""Find the attributes that can have weights under an L1 penalty: the others stay at zero, wherever a solver goes.
 
 In the likelihood of a chain and in its softmax margin the derivative of the weight of attribute a and label y is
 

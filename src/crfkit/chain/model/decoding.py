@@ -59,7 +59,7 @@ class Decoded:
 
 
 class Entropy(NamedTuple):
-    """How uncertain the labels of a sequence are, in nats: all of them together, and at each position."""
+    """The uncertainty of the labels of a sequence, in nats: of all together, and at each position."""
 
     sequence: float
     positions: Floats

@@ -1,4 +1,4 @@
-"""Why a chain chose its labels: the weights for the chosen label against the runner-up.
+"""Explain the labels that a chain chose: the weights for the chosen label against the runner-up.
 
 The score of a labelling is linear in the weights, so the difference of two scores is a sum with one term for each
 weight that counts in one of them. At a position t with the chosen label j, the runner-up is the label at t of the best

@@ -30,7 +30,7 @@ Pairs = str | Collection[tuple[Any, Any]] | None
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """How to infer under restrictions: the constrained chain, and what single positions allow ([positions, labels])."""
+    """Restrictions of inference: the constrained chain, and what single positions allow ([positions, labels])."""
 
     inference: ChainInference
     allowed: Flags | None = None

@@ -1,4 +1,4 @@
-"""Whether probabilities can be trusted: of what the model predicts with 80 % confidence, 80 % should be right."""
+"""Measure whether probabilities can be trusted: of labels with 80 % confidence, 80 % should be right."""
 
 from __future__ import annotations
 

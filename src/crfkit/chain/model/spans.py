@@ -147,7 +147,7 @@ def check_probability(name: str, value: Any) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """How phrases continue from label to label."""
+    """Rules by which phrases continue from label to label."""
 
     labels: Sequence[str]
 

@@ -37,7 +37,7 @@ class Watch(Protocol):
 
 @dataclass(frozen=True)
 class Choice:
-    """How labels are chosen: the best labelling or the best label of each position; when to abstain."""
+    """The choice of labels: the best labelling or the best label of each position; when to abstain."""
 
     posterior: bool = False
     min_confidence: float | None = None

@@ -1,4 +1,4 @@
-"""Which columns of a table are features and which are labels, as `crfkit graph` names them."""
+"""Find the feature and label columns of a table from the options of `crfkit graph`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How `crfkit graph predict` uses a table with a model of learnt structure: its cells are observed labels."""
+"""Use a table in `crfkit graph predict` with a model of learnt structure: its cells are observed labels."""
 
 from __future__ import annotations
 

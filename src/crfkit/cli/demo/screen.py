@@ -19,7 +19,7 @@ Piece = tuple[str, dict[str, Any]]  # text, and how typer.style shows it
 
 @dataclass(frozen=True)
 class Screen:
-    """Where the tour is shown; nowhere if it is silent, as with --json."""
+    """The screen that shows the tour, or nothing if it is silent (--json)."""
 
     silent: bool = False
 

@@ -177,7 +177,7 @@ class Arow(Epochs):
 
 @dataclass(frozen=True)
 class Calibration:
-    """How the learning rate is chosen: rates are tried on a sample, growing from `eta` and then shrinking."""
+    """Choose the learning rate: rates are tried on a sample, growing from `eta` and then shrinking."""
 
     eta: float = 0.1
     rate: float = 2.0

@@ -1,4 +1,4 @@
-"""Which features a model has by CRFsuite's rules, and a trained model without the features whose weight is zero."""
+"""The features that a model has by CRFsuite's rules, and a trained model without the features whose weight is zero."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many threads to use where there is no parameter for it."""
+"""The number of threads where there is no parameter for it."""
 
 from __future__ import annotations
 

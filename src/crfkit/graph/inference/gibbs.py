@@ -34,7 +34,7 @@ MARGINALS, ANNEALING, SAMPLES, SWEEPS = range(4)  # streams of random numbers; f
 
 @dataclass(frozen=True, eq=False)
 class GibbsState:
-    """Where the chains stand."""
+    """The state of the chains."""
 
     labels: Ids  # [n, chains]
     sweeps: int  # made so far

@@ -24,7 +24,7 @@ _INSTEAD = dict.fromkeys(("bp", "mean-field"), ", or use 'trw', which has one fi
 
 
 class InferenceStatus(Enum):
-    """How far an answer can be trusted; the value is the cause and the remedy."""
+    """The trustworthiness of an answer; the value is the cause and the remedy."""
 
     EXACT = "exact"
     CONVERGED = "converged: an approximation at its fixed point"

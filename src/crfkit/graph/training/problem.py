@@ -64,7 +64,7 @@ class GraphProblem:
 
 @dataclass(frozen=True, kw_only=True)
 class GraphOptions:
-    """How to train a pairwise field; the names are as in :class:`GraphCRF`."""
+    """The options for training a pairwise field, named as in :class:`GraphCRF`."""
 
     inference: str | Engine = "auto"
     loss: str | LossMaker = "auto"

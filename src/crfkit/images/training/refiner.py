@@ -40,7 +40,7 @@ class RefinerFit:
 
 @dataclass(frozen=True, kw_only=True)
 class RefinerTraining:
-    """How to train a refiner; the names are as in :class:`crfkit.Refiner`."""
+    """Trains refiners; the options are named as in :class:`crfkit.Refiner`."""
 
     neighbours: int = 4
     block_size: int = 1

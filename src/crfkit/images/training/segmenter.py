@@ -84,7 +84,7 @@ class SegmenterFit:
 
 @dataclass(frozen=True, kw_only=True)
 class SegmenterTraining:
-    """How to train a segmenter; the names are as in :class:`crfkit.ImageSegmenter`."""
+    """Trains segmenters; the options are named as in :class:`crfkit.ImageSegmenter`."""
 
     features: ImageFeatures
     masks: MaskRules = field(default_factory=MaskRules)

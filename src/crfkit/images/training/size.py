@@ -1,4 +1,4 @@
-"""How large the training of a segmenter is: its memory, its time, and the block size that fits into memory."""
+"""Estimate the training of a segmenter: its memory, its time, and the block size that fits into memory."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def choose_blocks(
 
 @dataclass(frozen=True)
 class SegmenterEstimate:
-    """How large the training of a segmenter is and what it would take."""
+    """The size of a segmenter's training, and the memory and time it would take."""
 
     n_images: int
     n_classes: int
