@@ -45,12 +45,12 @@ class Cluster:
     ----------
     address : "tcp://host:port" or "tls://host:port" of a scheduler, the path of a scheduler file (.json), "local:4" for
         four processes on this machine, or an object: ``dask.distributed.Client`` or a cluster such as
-        ``LocalCluster``. An object may carry a ``Security``; for an address, Dask's configuration has it
+        ``LocalCluster``. An object may have a ``Security``; for an address, it comes from Dask's configuration
     shards : number of parts that the training set is split into; None for one per worker. Dask bags and frames have a
         shard per partition instead
     transport : "double", or "single" to send weights and gradients as 32-bit numbers while the shards compute in single
         precision, which chains of 32,768 positions and more do until a solver sees rounding errors: half the bytes
-    timeout : seconds that one evaluation may take; after that, workers that do not answer are taken to be lost
+    timeout : seconds that one evaluation may take; after that, workers that do not answer count as lost
     retries : how many times in a row workers may be lost, or not answer, before training gives up
 
     >>> Cluster("local:2", shards=4).shards
@@ -89,7 +89,7 @@ class Cluster:
 def connect(cluster: Any) -> Iterator[Any]:
     """Yield a ``distributed.Client`` of a cluster that has at least one worker with this version of crfkit.
 
-    What was started or opened here is closed at the end; a client or a cluster object that was given stays open.
+    Whatever this started or opened is closed at the end; a given client or cluster object stays open.
 
     >>> with connect("local:1") as client:
     ...     client.submit(sum, [1, 2]).result()

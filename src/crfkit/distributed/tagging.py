@@ -59,7 +59,7 @@ def tag_bag(model: Any, bag: Any, what: str = "labels", batch_size: int = BATCH,
     what : "labels", or "spans", "marginals", "nbest", "decoded": what `predict_spans`, `predict_marginals`,
         `predict_nbest` and `decode` return for a sequence
     batch_size : sequences that are encoded at a time; fewer take less memory
-    options : of the method: `min_probability` of spans, `n` of nbest and decoded, and so on
+    options : options of the method: `min_probability` of spans, `n` of nbest and decoded, and so on
 
     >>> import dask.bag
     >>> from crfkit import ChainCRF
@@ -135,8 +135,8 @@ def tag_dataframe(
     probability : whether to add a column "probability" with the label's marginal probability
     position : column of the place of the token in its sentence, by which its rows are sorted. Needed after a shuffle;
         without it, rows are in order
-    borders : whether a sentence may continue in the next partition. False saves looking at neighbours, and is needed if
-        different sentences that meet at a border have the same name
+    borders : whether a sentence may continue in the next partition. False avoids reading neighbours, and is needed if
+    different sentences that meet at a border have the same name
     batch_size : sentences that are encoded at a time; fewer take less memory
 
     >>> import dask.dataframe, pandas as pd

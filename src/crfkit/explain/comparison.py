@@ -42,7 +42,7 @@ class Difference:
 
     @property
     def significant(self) -> bool:
-        """Return whether the confidence interval of the difference leaves out 0."""
+        """Return whether the confidence interval of the difference excludes 0."""
         return self.interval.low > 0 or self.interval.high < 0
 
 
@@ -171,7 +171,7 @@ def check_sampling(samples: int, confidence: float) -> None:
 
 
 def sentence_counts(gold: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]]) -> dict[str, Floats]:
-    """Return what scores are made of, for each sequence: right labels, labels, and counts of phrases."""
+    """Return the counts that scores are computed from, for each sequence: right labels, labels, and phrases."""
     rows = list(zip(gold, predicted, strict=True))
     counts = {
         "right": np.array([sum(x == y for x, y in zip(g, p, strict=True)) for g, p in rows], dtype=np.float64),
@@ -208,7 +208,7 @@ def bootstrap(counts: dict[str, Floats], samples: int, seed: int = 0) -> dict[st
 
 
 def interval(values: Floats, confidence: float) -> Interval:
-    """Return the quantiles that leave out (1 − confidence)/2 at each end."""
+    """Return the quantiles (1 − confidence)/2 and (1 + confidence)/2."""
     low, high = np.quantile(values, [(1 - confidence) / 2, (1 + confidence) / 2])
     return Interval(float(low), float(high))
 

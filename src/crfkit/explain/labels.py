@@ -86,7 +86,8 @@ def confusions(y_true: Iterable[Sequence[Any]], y_pred: Iterable[Sequence[Any]])
 class Mistake(NamedTuple):
     """A gold phrase that was not found exactly, a predicted phrase that is wrong, or the two that belong together.
 
-    kind : "boundary" (right type, other ends), "type" (right ends, other type), "both" (they overlap, and that is all),
+    kind : "boundary" (right type, other ends), "type" (right ends, other type), "both" (they overlap, but type and ends
+    are wrong),
         "missed" (nothing was found there), "invented" (nothing is there)
     """
 

@@ -37,7 +37,7 @@ class Checkpoint:
 
     @classmethod
     def at(cls, iteration: Any) -> Checkpoint:
-        """Return the checkpoint of an iteration, as callbacks see it. The limit of iterations counts on from there."""
+        """Return the checkpoint of an iteration, as callbacks see it. The limit of iterations counts from there."""
         return cls(iteration.w, dict(iteration.saved()))
 
     def save(self, path: str | Path) -> None:
@@ -71,7 +71,7 @@ class Checkpoints:
     path : the file; each checkpoint replaces the one before.
     every : time between checkpoints: seconds, or a text such as "90s", "10m" or "2h"; "20it" is 20 iterations.
 
-    A checkpoint that cannot be written is a warning, and training continues.
+    If a checkpoint cannot be written, crfkit warns and continues.
 
     >>> import tempfile
     >>> from crfkit import ChainCRF

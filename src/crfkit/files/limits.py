@@ -88,7 +88,7 @@ def check_labels(n_labels: int, order: int, file_size: int) -> None:
 
 
 def size_text(n_bytes: float) -> str:
-    """Return a number of bytes for people.
+    """Return a number of bytes as readable text, such as "1.5 GB".
 
     >>> size_text(7_200_000_000)
     '7.2 GB'

@@ -41,7 +41,7 @@ BLOCK = 1 << 22  # numbers in the tables of edges of the graphs that are inferre
 
 @dataclass(frozen=True, eq=False)
 class GraphModel:
-    """Predict with a trained field. It has all that prediction needs, and nothing of scikit-learn.
+    """Predict with a trained field, without scikit-learn.
 
     >>> from crfkit import GraphCRF
     >>> model = GraphCRF().fit([[0.0], [1.0]], [["a", "c"], ["b", "d"]]).model_
@@ -265,7 +265,7 @@ class GraphModel:
 
 @contextmanager
 def naming(encoder: Encoder) -> Iterator[None]:
-    """Let errors of inference say what their graph is: a row or an image."""
+    """Let errors of inference name their graph as a row or an image."""
     try:
         yield
     except CrfkitError as error:
@@ -305,7 +305,7 @@ def _repeat(found: Marginals, times: int) -> Floats:
 def cheap_engine(inference: str | Engine, encoder: Encoder, graph: Graph, n_states: int, rows: int = 1) -> str | Engine:
     """Return the engine that "auto" chooses in predictions of a model; an engine that was named is kept.
 
-    A table gets the most exact engine there is: its graphs are small and dense, where approximations are far off.
+    A table gets the most exact engine available: its graphs are small and dense, where approximations are far off.
     """
     if inference != "auto":
         return inference

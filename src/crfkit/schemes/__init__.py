@@ -259,7 +259,7 @@ def convert_tags(sequences: Iterable[Sequence[str]], to: str, source: str = "aut
 
 
 class Rewritten(NamedTuple):
-    """Labels in the scheme of others, and from which scheme into which they were written, if they were."""
+    """Labels in the scheme of others, and the schemes from which and into which they were rewritten, if at all."""
 
     labels: list[list[str]]
     scheme: tuple[str, str] | None
@@ -268,8 +268,8 @@ class Rewritten(NamedTuple):
 def in_scheme_of(gold: Sequence[Sequence[Any]], labels: Sequence[Sequence[Any]]) -> Rewritten:
     """Return labels in the scheme of the gold labels, so that the same phrases have the same labels.
 
-    They are written anew only if they plainly follow another scheme: a tagger that breaks the rules here and there
-    keeps its labels.
+    They are rewritten only if they clearly follow another scheme: a tagger that breaks the rules here and there keeps
+    its labels.
 
     >>> in_scheme_of([["B-PER", "I-PER", "O", "B-LOC"]], [["I-PER", "I-PER", "O", "I-LOC"]])
     Rewritten(labels=[['B-PER', 'I-PER', 'O', 'B-LOC']], scheme=('iob1', 'iob2'))

@@ -209,7 +209,7 @@ def regularisation_path(
 
     Parameters
     ----------
-    penalty : L1, L2, ElasticNet or another that has a strength; its own does not matter. An elastic net keeps its
+    penalty : L1, L2, ElasticNet or another that has a strength; its own strength is ignored. An elastic net keeps its
         proportion of L1 and L2, and strengths are those of its L1 part.
     strengths : in any order. By default (not with L2) `n` in geometric progression, from the smallest strength at which
         all weights are zero down to `ratio` times that. With ByBlock: from the strength at which all blocks are zero
@@ -222,8 +222,8 @@ def regularisation_path(
         given the weights of all attributes where the loss has only some of them.
     callback : called with each point. Raise StopTraining in it to end the path there.
 
-    A loss that can grow continues as it was grown at the last strength. A path that Ctrl-C interrupts ends with the
-    point it was interrupted at (see `result.status`).
+    A loss that can grow keeps what was switched on at the last strength. A path that Ctrl-C interrupts ends with the
+    current point (see `result.status`).
 
     Examples
     --------

@@ -34,21 +34,21 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
     Parameters
     ----------
     template : None, a path, a text or a :class:`Template`. With a CRF++ template or Wapiti's patterns, tokens are lists
-        of column strings. Without, they are lists of attribute strings or dicts
+    of column strings. Without a template, they are lists of attribute strings or dicts
         (``{"w": "the", "cap": True, "x": 0.5}``, which may be nested), or each sequence is a matrix (NumPy or
         scipy.sparse) with a row per position.
     penalty : a member of :mod:`crfkit.penalties`. None is L2(1), but L1(1) for solvers that select attributes
         (grafting-light, grafting, gauss-seidel), and no penalty for solvers that take none (averaged-perceptron,
         passive-aggressive, arow, mira)
     solver : a name of :data:`crfkit.solvers.SOLVERS`, or a solver, which keeps its own stopping rule, limit and seed
-        whatever the options below are; docs/guides/choose_a_solver.md tells which one to use when
+    whatever the options below are; docs/guides/choose_a_solver.md compares them
     min_frequency : attributes that occur less often than this in the training set are dropped
     all_possible_states, all_possible_transitions : give weights to all (attribute, label) and (label, label) pairs, as
         CRF++ does. By default only pairs that occur in the training set have weights, as in CRFsuite, which is about as
         accurate with a fraction of the time and memory (docs/explanation/math.md has figures)
     tolerance : stop when the objective decreases by less than this, relatively, over ten iterations, or when
         ``‖g‖ ≤ tolerance·max(1, ‖w‖)``; or a rule of :mod:`crfkit.solvers.parts.stopping`
-    max_iterations : maximum number of iterations, for online solvers of epochs; None for the solver's own limit
+    max_iterations : maximum number of iterations (online solvers: of epochs); None for the solver's own limit
     n_threads : number of threads; None for all cores. Workers of a cluster use the threads that they were started with
     random_state : random seed of solvers that shuffle the sequences; None is 0, so that runs can be repeated
     verbose : 1 prints a line per iteration
@@ -246,7 +246,7 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
     ) -> ChainCRF:
         """Run one epoch of an online solver over these sequences, from the current weights.
 
-        New attributes and labels are added. `classes` names labels that may come later, for constraints to know them.
+        New attributes and labels are added. `classes` lists labels that may come later, which constraints need to know.
         """
         from crfkit.chain.training.batches import PartialFit, learn_batch
 
@@ -266,9 +266,9 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
     ) -> ChainCRF:
         """Continue training on further sequences without the earlier ones; the result is close to training on all.
 
-        The model records how often each attribute occurred. Weights that many earlier sequences support move little;
-        those of new and rare attributes are free. New attributes and labels are added. With `penalty=None`, the penalty
-        of the earlier training is used.
+        The model records how often each attribute occurred. Weights that many earlier sequences support change little;
+        weights of new and rare attributes change freely. New attributes and labels are added. With `penalty=None`, the
+        penalty of the earlier training is used.
 
         >>> from crfkit import ChainCRF
         >>> crf = ChainCRF().fit([[["w=the"], ["w=cat"]]] * 9, [["DET", "NOUN"]] * 9)

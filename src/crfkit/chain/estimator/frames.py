@@ -45,10 +45,10 @@ class FrameInputs:
 
         Parameters
         ----------
-        frame : the rows; those of a sequence stand in its order and need not lie together
+        frame : the rows, in which those of a sequence are in order but need not be adjacent
         label, sequence : columns of the label and of the number or name of the sequence
         token : column of the token, or columns as a template or text features expect them; without either, columns
-            whose names and values are attributes. None is all columns that have no other meaning
+            whose names and values are attributes. None means all columns that have no other meaning
         sample_weight : column of the weight of the sequence, the same in all its rows
         options : further arguments of :meth:`fit`
 

@@ -56,7 +56,7 @@ FIELD_ARRAYS: Mapping[str, type] = {
 
 @dataclass(frozen=True, eq=False)
 class ChainModel(ChainAnswers):
-    """Tag sequences. It has all that tagging needs, and nothing of scikit-learn."""
+    """Tag sequences, without scikit-learn."""
 
     vocabulary: Vocabulary
     classes: NDArray[Any]
@@ -82,7 +82,7 @@ class ChainModel(ChainAnswers):
 
     @property
     def tagger(self) -> _core.Tagger:
-        """Return a new tagger of one sequence at a time: it spares short sequences the cost of a bulk call.
+        """Return a new tagger for one sequence at a time, which is faster than a bulk call for short sequences.
 
         >>> from crfkit import ChainCRF
         >>> crf = ChainCRF().fit([[["w=the"], ["w=cat"]]], [["DET", "NOUN"]])
@@ -260,7 +260,7 @@ class ChainModel(ChainAnswers):
         return cls(vocabulary, label_array(labels), field, w, training, n_threads, tuple(names), calibration, seen)
 
     def save(self, path: str | Path, weights: str = "double") -> None:
-        """Write a model file. With weights="8bit", a weight takes a byte: it is rounded, and the file is smaller.
+        """Write a model file. With weights="8bit", weights are rounded to one byte each, and the file is smaller.
 
         >>> import os, tempfile
         >>> from crfkit import ChainCRF, ChainModel
