@@ -58,7 +58,7 @@ def test_a_column_of_weights(call):
         (["--weight-column", "7"], "3 columns, so there is no column 7"),
         (["--class-weight", "O"], "LABEL=W"),
         (["--class-weight", "X=2"], "not a label"),
-        (["--label-separator", "?"], "names no label"),
+        (["--label-separator", "?"], "has nothing on one side of the separator"),
     ],
 )
 def test_bad_options(fails, options, message):

@@ -24,7 +24,7 @@ def save(model: ChainModel, path: str | Path, kind: str = "crfkit", weights: str
     if kind == "crfkit":
         model.save(path, weights)
     elif weights != "double":
-        raise ParameterError(f"files of {kind} cannot have weights={weights!r}; only files of crfkit can")
+        raise ParameterError(f"files of {kind} cannot have weights={weights!r}; only crfkit files can")
     else:
         import_module(WRITERS[kind]).write(model, path)
 

@@ -268,7 +268,7 @@ class Shards:
             self._register(made)
         missing = [number for number in numbers if self._futures.get(number) is not made[number]]
         if missing:
-            raise LostError(f"the worker of shard {missing[0]} has gone")
+            raise LostError(f"the worker of shard {missing[0]} is gone")
 
     def _register(self, made: dict[int, Any]) -> None:
         """Remember where shards live that are finished."""

@@ -82,7 +82,7 @@ class GroupNorm(Parameters, EpigraphPenalty, ABC):
             return self
         if Capability.CANDIDATES not in loss.capabilities:
             raise CapabilityError(
-                f"{self.name} is of blocks that can be switched on, which the {loss.name} does not have: give groups"
+                f"{self.name} needs blocks that can be switched on, which the {loss.name} does not have: give groups"
             )
         return type(self)(self.strength, LossBlocks(loss.block_index))  # type: ignore[attr-defined]
 

@@ -69,7 +69,7 @@ def plot_explanation(one: PositionExplanation, top: int = 8, ax: Any = None) -> 
     plt = load("matplotlib.pyplot", "plots need")
     check_count(top=top)
     if one.alternative is None:
-        raise ParameterError(f"no other label than {one.label} is possible at position {one.position}")
+        raise ParameterError(f"no label other than {one.label} is possible at position {one.position}")
     shown, rest = one.contributions[:top], one.contributions[top:]
     names, amounts = [name_of(c, one.position) for c in shown], [c.amount for c in shown]
     if rest:

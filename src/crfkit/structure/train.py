@@ -122,8 +122,8 @@ class StructureTraining:
         if options.inference == "auto" and name != "junction":
             warn_caller(
                 "exact inference on the graph of all candidates is too expensive: edges are chosen by "
-                "pseudo-likelihood instead, which finds better graphs than approximate inference. The weights of the "
-                "chosen edges have the weights of the likelihood where that is possible (refit='auto')",
+                "pseudo-likelihood instead, which finds better graphs than approximate inference. The weights of "
+                "chosen edges come from the likelihood where that is possible (refit='auto')",
                 UserWarning,
             )
             return pseudo_likelihood(table, pairs)

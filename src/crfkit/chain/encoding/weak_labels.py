@@ -220,14 +220,19 @@ def with_unknown_labels(corpus: TaggedCorpus, unknown: str | None, separator: st
     """
     written = corpus.classes.tolist()
     if unknown is not None and unknown not in written:
-        warn_caller(f"the training files have no label {unknown!r}, which was to say that one is unknown", DataWarning)
+        warn_caller(
+            f"the training files have no label {unknown!r}, which should mark unlabelled tokens; check the name",
+            DataWarning,
+        )
     means = [
         [] if name == unknown else [part for part in name.split(separator) if part] if separator else [name]
         for name in written
     ]
     for name, parts in zip(written, means, strict=True):
         if not parts and name != unknown:
-            raise DataError(f"the label {name!r} names no label beside the separator {separator!r}")
+            raise DataError(
+                f"the label {name!r} has nothing on one side of the separator {separator!r}; expected labels on both"
+            )
         if unknown in parts:
             raise DataError(
                 f"the label {name!r} names {unknown!r}, which means that nothing is known, among others; write "

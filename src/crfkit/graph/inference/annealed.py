@@ -87,7 +87,7 @@ class Annealed:
     def particles(self, potentials: Potentials) -> Particles:
         """Return particles of a field of one graph, as many as the standard error of log Z needs."""
         if potentials.graph.n_graphs != 1:
-            raise ParameterError(f"particles are of one graph; there are {potentials.graph.n_graphs}")
+            raise ParameterError(f"particles need a single graph; there are {potentials.graph.n_graphs}")
         pilot = self._round(potentials, potentials.unary, PILOT_PARTICLES, 1, 0)
         base = self._marginals(pilot, potentials)
         found = pilot

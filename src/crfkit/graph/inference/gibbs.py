@@ -85,7 +85,7 @@ class Gibbs:
         for name, smallest in least.items():
             check_count(smallest, **{name: getattr(self, name)})
         if self.n_sweeps < self.thin:
-            raise ParameterError(f"n_sweeps = {self.n_sweeps} is less than thin = {self.thin}: no state would count")
+            raise ParameterError(f"n_sweeps = {self.n_sweeps} is less than thin = {self.thin}: no state would be kept")
         _check_block(self.block)
         check_threads(self.n_threads)
 

@@ -171,9 +171,7 @@ class GraphOptions:
                 return penalty
             edges = L2(EDGE_FACTOR * penalty.strength)
         if isinstance(penalty, Blockwise):
-            raise ParameterError(
-                "edge_penalty and a Blockwise penalty both say how edges are penalised; give only one of them"
-            )
+            raise ParameterError("edge_penalty and a Blockwise penalty both penalise edges; give only one of them")
         return penalty if edges == penalty else Blockwise({"node": penalty, "edge": edges})
 
     def make_loss(self, data: GraphData, graph_field: GraphField, encoder: Encoder) -> Any:

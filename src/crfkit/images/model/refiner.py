@@ -183,7 +183,7 @@ class RefinerModel:
         except TypeError:
             raise ModelFileError(f"the metadata entry 'nodes' is {entry!r}") from None
         if not isinstance(field.encoder, CalibratedEncoder) or classes.shape != (len(field.encoder.classes),):
-            raise ModelFileError("inconsistent model: its field is not one on probabilities of its classes")
+            raise ModelFileError("inconsistent model: its field does not fit the probabilities of its classes")
         whole = [nodes.block_size, 1 if nodes.superpixels is None else nodes.superpixels]
         if (
             nodes.edges not in ("contrast", "callable", None)

@@ -193,7 +193,7 @@ class SegmenterModel:
             or (encoder.neighbours, encoder.edges, encoder.intercept) != (4, "difference", True)
             or (encoder.n_features, encoder.n_edge_features) != (width, width)
         ):
-            raise ModelFileError(f"inconsistent model: its field is not one on blocks of {width} features")
+            raise ModelFileError(f"inconsistent model: its field does not fit blocks of {width} features")
         if encoder.classes.dtype.kind not in "iu":
             raise ModelFileError("inconsistent model: its classes are not integers")
         mean, scale = (contents.tensor(f"feature_{name}", np.float64) for name in ("mean", "scale"))

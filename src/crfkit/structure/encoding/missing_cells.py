@@ -33,7 +33,7 @@ def complete_rows(Y: Any, X: Any, missing: str) -> tuple[Any, Any]:
     kept = np.flatnonzero(~gaps.any(axis=1) & ~no_input)
     where = _where(gaps, names)
     if not len(kept):
-        raise DataError(f"no row of Y has all labels; {where}: leave out the columns with most, or fill them in")
+        raise DataError(f"no row of Y has all labels; {where}: drop the columns with most, or fill them in")
     what = "missing labels" if not no_input.any() else "missing cells"
     warn_caller(f"{len(gaps) - len(kept)} of {len(gaps)} rows have {what} and were dropped; {where}", UserWarning)
     return take_rows(Y, kept), _take_inputs(X, kept)
@@ -49,7 +49,8 @@ def labelled_rows(Y: Any, X: Any) -> tuple[Any, Any]:
     no_input = _rows_without_input(X, len(gaps))
     if no_input.any():
         warn_caller(
-            f"inputs are missing in {counted(int(no_input.sum()), 'row')}; the means of the inputs stand in for them",
+            f"inputs are missing in {counted(int(no_input.sum()), 'row')}; they are replaced by the means of the "
+            f"inputs",
             UserWarning,
         )
         X = tuple(map(_at_means, X)) if isinstance(X, tuple) else _at_means(X)

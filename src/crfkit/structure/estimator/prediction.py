@@ -143,8 +143,8 @@ class PredictionMixin:
             )
         elif found.error is not None and not found.error <= LARGE_SCORE_ERROR:
             warn_caller(
-                f"the log-likelihood is an estimate with a standard error of {found.error:.2g}: the field has parts "
-                "that samples hardly pass between",
+                f"the log-likelihood is an estimate with a standard error of {found.error:.2g}: samples rarely move "
+                f"between parts of the field",
                 UserWarning,
             )
         return found
