@@ -38,7 +38,7 @@ def test_a_set_of_one_label_is_that_label(call):
 def test_a_set_does_not_name_the_unknown_label(fails):
     Path("weak.txt").write_text(TEXT.replace("O|I", "O|?"))
     message = fails(*TRAIN, "--unknown-label", "?", "--label-separator", "|")
-    assert "'O|?' names '?', which says that nothing is known" in message
+    assert "'O|?' names '?', which means that nothing is known" in message
 
 
 def test_a_column_of_weights(call):
