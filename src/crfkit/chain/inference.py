@@ -63,11 +63,6 @@ class ChainInference:
         self.check_possible(log_z, data, allowed)
         return [labels[n * a : n * b].reshape(n, b - a) for a, b in pairwise(data.starts.tolist())]
 
-    def log_partition_or_none(self, data: SequenceData, allowed: Flags) -> Floats:
-        """Return log Z of each sequence, −inf where no labelling keeps to `allowed`."""
-        limits = np.ascontiguousarray(allowed, dtype=bool).view(np.uint8).ravel()
-        return self.decoder.marginals(data.native, self.threads, False, False, limits)[0]
-
     def score(self, data: SequenceData, labels: Ids) -> Floats:
         """Return the score of given labels [T] for each sequence, −inf where constraints forbid them."""
         # The only labelling that is left is the given one.

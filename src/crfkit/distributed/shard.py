@@ -24,9 +24,6 @@ from crfkit.protocols import Capability, Evaluation, Loss
 Maker = Callable[..., tuple[Loss, Ints | None]]
 
 
-_PRECISE = ("finest", "tolerance", "rounding", "trusted")  # of losses with the capability "precision"
-
-
 @dataclass(frozen=True)
 class About:
     """The facts about a shard that the client needs."""

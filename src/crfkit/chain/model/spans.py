@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit._types import Floats, Ids, Ints
+from crfkit._types import Floats, Ids
 from crfkit.chain.data import SequenceData
 from crfkit.errors import DataError, ParameterError
 from crfkit.schemes import obstacle, split_label
@@ -174,8 +174,3 @@ class Runs:
     def type_ids(self) -> Ids:
         """The place of each label's type in `kinds`, −1 for labels outside phrases."""
         return np.array([self.kinds.index(kind) if tag != "O" else -1 for tag, kind in self.parts], dtype=np.int32)
-
-    @cached_property
-    def of_type(self) -> dict[str, Ints]:
-        """The labels of each type."""
-        return {kind: np.flatnonzero(self.type_ids == k) for k, kind in enumerate(self.kinds)}
