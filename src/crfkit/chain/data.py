@@ -230,7 +230,7 @@ def check_labels(y: Iterable[Iterable[object]], lengths: Ints) -> list[object]:
 
 
 def _owned(given: Any, name: str, dtype: type) -> NDArray[Any]:
-    """Return a contiguous array that nobody can write to: the one given if that is so, else a copy."""
+    """Return a contiguous array that nobody can write to: the one given if that is so, otherwise a copy."""
     if type(given) is np.ndarray and given.dtype == dtype and given.flags.c_contiguous:
         if not _writeable(given):
             return given

@@ -133,7 +133,7 @@ class Shard:
         return self._unknown(request) if evaluation is None else Answer(vector=evaluation.hess_diag())
 
     def _unknown(self, request: Request) -> Answer:
-        """Return nothing if this shard has none of the sequences, else that the weights must be sent."""
+        """Return nothing if this shard has none of the sequences, otherwise that the weights must be sent."""
         none = request.ids is not None and len(self._own_ids(request.ids)[1]) == 0
         return Answer(vector=np.zeros(self._loss.size)) if none else Answer(missing=True)
 

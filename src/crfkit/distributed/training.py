@@ -34,7 +34,7 @@ ReadDev = Callable[[TaggedCorpus], Dev | None]
 
 
 def selecting(loss: ShardedLoss, solver: Any) -> Loss:
-    """Return the loss with candidates if the solver selects attributes and the loss can, else itself."""
+    """Return the loss with candidates if the solver selects attributes and the loss can, otherwise itself."""
     selects = Capability.CANDIDATES in solver.needs and Capability.HESSP in loss.capabilities
     return ShardedCandidates(loss) if selects and loss.name in (ChainLikelihood.name, SoftmaxMargin.name) else loss
 

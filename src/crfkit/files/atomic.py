@@ -194,7 +194,7 @@ def is_special(path: str | Path) -> bool:
 def replacing(
     path: str | Path, error: Callable[[str], Exception] | None = None, durable: bool = True
 ) -> Iterator[BinaryIO]:
-    """Open a file for writing; an older one is replaced when the new one is complete and on the disk, else it stays.
+    """Open a file for writing; it replaces an older one only when it is complete and on the disk.
 
     A new file has the permissions that the process gives to new files, and a file that takes the place of an older one
     has those of the older one. A device or a pipe, such as /dev/null, is written to and never replaced. Where the

@@ -145,11 +145,10 @@ def read_mask(
     """Return [H, W] integers, from a path or an array of integers or bool.
 
     A mask has at most two values, or any with `multiclass`. A lossy file (JPEG, lossy WebP), whose grey levels are
-    never quite those that were saved, is thresholded: 255 where they are above 127, else 0. A file with a palette gives
-    the numbers of its colours (a GIF of greys gives the grey levels). Pixels whose class is not known are `VOID`: they
-    are masked (numpy.ma), None or NaN in arrays, or have a value of `ignore`. (−1 stays here; in a set of masks it is
-    unknown unless all others are 1.)
-    `colours` is {colour: class}.
+    never quite those that were saved, is thresholded: 255 where they are above 127, otherwise 0. A file with a palette
+    gives the numbers of its colours (a GIF of greys gives the grey levels). Pixels whose class is not known are `VOID`:
+    they are masked (numpy.ma), None or NaN in arrays, or have a value of `ignore`. (−1 stays here; in a set of masks it
+    is unknown unless all others are 1.) `colours` is {colour: class}.
 
     >>> mask = read_mask(np.array([[0, 1], [1, 255]]), ignore=255)
     >>> (mask == VOID).tolist()

@@ -14,7 +14,7 @@ _LINES = 1000
 
 
 def describe_attribute_file(start: bytes) -> str | None:
-    """Return a message if a file with this beginning has CRFsuite attributes instead of columns, else None.
+    """Return a message if a file with this beginning has CRFsuite attributes instead of columns, otherwise None.
 
     Its signs: tabs between cells; most cells but the first are name=value or name:value, the last one too, or lines
     have different numbers of cells; and the first cell has fewer different values than another, as labels have.

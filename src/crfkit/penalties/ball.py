@@ -1,4 +1,4 @@
-"""Constraints in place of penalties: the weights lie in a ball of the L1 norm, or of the sum of the groups' lengths."""
+"""Constraints instead of penalties: the weights lie in a ball of the L1 norm, or of the sum of the groups' lengths."""
 
 from __future__ import annotations
 

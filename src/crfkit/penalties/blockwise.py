@@ -108,7 +108,7 @@ class Blockwise(Parameters, Penalty):
 
 
 def _kept(place: Any) -> tuple[Any, ...]:
-    """Return (start, stop) of a slice or of indices that lie one after another, else a tuple with the indices."""
+    """Return (start, stop) of a slice or of indices that lie one after another, otherwise a tuple with the indices."""
     if not isinstance(place, slice):
         place = tidy(np.asarray(place, dtype=np.int64))
     return (place.start or 0, place.stop) if isinstance(place, slice) else (tuple(place.tolist()),)

@@ -137,7 +137,7 @@ def phrases(labels: Sequence[str]) -> Iterator[Phrase]:
 
 
 def fault(scheme: str, previous: str | None, following: str | None) -> tuple[int, str] | None:
-    """Return (0 or 1 for the label at fault, message) if a scheme forbids two neighbours, else None.
+    """Return (0 or 1 for the label at fault, message) if a scheme forbids two neighbours, otherwise None.
 
     A neighbour of None is the place before the first label or after the last.
 

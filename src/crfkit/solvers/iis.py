@@ -10,7 +10,7 @@ where E_kb is the expected count of feature k in the sequences whose bound is T_
 J never rises:  Σ_b E_kb·exp(δ_k·T_b) + s·(w_k + δ_k) = observed_k.  No line search; steps are short (about 1/T).
 
 The total F#(x, y) = Σ_k f_k(x, y) of a labelling may be much less than the largest one of its sequence. With the total
-of each labelling in place of the bound, E[f_k·exp(δ_k·F#)] + s·(w_k + δ_k) = observed_k, steps are longer; each of them
+of each labelling instead of the bound, E[f_k·exp(δ_k·F#)] + s·(w_k + δ_k) = observed_k, steps are longer; each of them
 needs expectations at a few places δ (crfkit.chain.losses.tilted) instead of one.
 """
 

@@ -198,7 +198,7 @@ def search_along(
 class AGPM(SPG):
     """The adaptive gradient projection method (Xue & Zhang 2016); options as of :class:`SPG`.
 
-    The switch of its step rule is that of eq. (6) with the cosine in place of its inverse, as in eq. (5) before it: as
+    The switch of its step rule is that of eq. (6) with the cosine instead of its inverse, as in eq. (5) before it: as
     printed it never switches ("agpm-printed").
     """
 

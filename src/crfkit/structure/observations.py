@@ -129,7 +129,7 @@ class Observations:
 
     @cached_property
     def weighted_pairs(self) -> Floats:
-        """Return [ΣK, ΣK]: 0 for pairs of last states, which have no weight in the reference form, else 1."""
+        """Return [ΣK, ΣK]: 0 for pairs of last states, which have no weight in the reference form, otherwise 1."""
         mask = np.ones((int(self.n_states.sum()),) * 2)
         last = self.state_starts + self.n_states - 1
         mask[np.ix_(last, last)] = 0.0
@@ -228,7 +228,7 @@ class Observations:
 
     @cached_property
     def indicators(self) -> Floats:
-        """Return the factors of couplings [m, S]: ±1 in the Ising form, scores in the ordinal one, else ``one_hot``."""
+        """Return the factors of couplings [m, S]: ±1 in the Ising form, scores if ordinal, otherwise ``one_hot``."""
         if self.ordinal:
             if not self.single:
                 return np.asarray((self.score_map @ self.one_hot.T).T)

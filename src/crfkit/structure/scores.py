@@ -45,7 +45,7 @@ KINDS = {
 def best_inference(model: GraphModel) -> str | Engine:
     """Return the engine for scoring or drawing rows of a table: the named one, or what "auto" means.
 
-    It is exact where the graph allows that, else it samples: with particles (without inputs) or by Gibbs sampling.
+    It is exact where the graph allows that, otherwise it samples: with particles (without inputs) or by Gibbs sampling.
     """
     if model.inference != "auto":
         return model.inference

@@ -90,7 +90,7 @@ def rows_of(names: Sequence[Any]) -> dict[Any, list[int]]:
 def columns_to_read(
     remembered: Any, frame: Any, sequence: str | None, token: str | Sequence[str] | None
 ) -> FrameColumns:
-    """Return the columns that a prediction reads: those that are named, else those that the model remembers."""
+    """Return the columns that a prediction reads: those that are named, otherwise those that the model remembers."""
     known = FrameColumns.from_json(remembered)
     if known is None and (sequence is None or token is None):
         raise ParameterError(

@@ -173,7 +173,7 @@ def _named(y: Sequence[Any]) -> Iterable[Any]:
 
 
 def _some(label: Any, stand_in: Any) -> Any:
-    """Return a label in place of what is not one; it takes no part in learning."""
+    """Return a label instead of what is not one; it takes no part in learning."""
     return stand_in if label is None or isinstance(label, _SETS) else label
 
 

@@ -138,7 +138,7 @@ def next_commands(folder: Path) -> list[tuple[str, str]]:
 
 
 def program() -> str:
-    """Return how to call crfkit from here: by its name if the shell finds it, else as it was called."""
+    """Return how to call crfkit from here: by its name if the shell finds it, otherwise as it was called."""
     if shutil.which("crfkit"):
         return "crfkit"
     called = Path(sys.argv[0])

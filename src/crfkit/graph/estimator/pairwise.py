@@ -252,7 +252,7 @@ class PairwiseEstimator(Estimator):
     def edge_weights_(self) -> Mapping[tuple[Any, ...], float]:
         """Return ((variable, variable), feature, (label, label)) → weight; without the variables where edges share.
 
-        The forms "potts" and "ising" have one weight per feature, named "equal" in place of the labels.
+        The forms "potts" and "ising" have one weight per feature, named "equal" instead of the labels.
         """
         weights: Mapping[tuple[Any, ...], float] = self._fitted().edge_weights()
         return weights

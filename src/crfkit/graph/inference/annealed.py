@@ -97,7 +97,7 @@ class Annealed:
             if found.error <= self.error:
                 break
             base = self._marginals(found, potentials)
-            # Where weights are very unequal more sweeps help, else more particles.
+            # Where weights are very unequal more sweeps help, otherwise more particles.
             if found.error > 4 * self.error:
                 sweeps *= 2
             else:

@@ -110,8 +110,8 @@ def default_decoder(potentials: Potentials) -> str:
     """Return the name of the strongest decoder that suits all graphs of a field.
 
     In this order: "tree" on forests, "graph-cut" for two states and attractive edges, "halves" or "junction" where they
-    are fast enough, "qpbo" for two states, "alpha-expansion" for attractive edges, else "max-product". Those that cut
-    graphs need PyMaxflow.
+    are fast enough, "qpbo" for two states, "alpha-expansion" for attractive edges, otherwise "max-product". Those that
+    cut graphs need PyMaxflow.
 
     >>> import numpy as np
     >>> default_decoder(Potentials.from_tables(Graph.path(3), np.zeros((3, 2)), np.eye(2)))

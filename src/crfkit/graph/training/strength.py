@@ -2,7 +2,7 @@
 
 The best strength depends on the number of inputs, labels and rows. Strengths are tried from the largest down, with the
 pseudo-likelihood, which takes a fraction of a second for each. Held-out rows are judged by their exact likelihood where
-that is affordable, else by the pseudo-likelihood, too.
+that is affordable, otherwise by the pseudo-likelihood, too.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class _Search:
 
 
 def _likelihood(data: GraphData, field: GraphField, encoder: TableEncoder, options: SolverOptions) -> Loss | None:
-    """Return the likelihood of rows where it is exact and affordable, else None."""
+    """Return the likelihood of rows where it is exact and affordable, otherwise None."""
     states: Any = field.max_states if encoder.edges_differ else encoder.n_states
     if explain_table_engine(encoder.structure, states, len(data)):
         return None

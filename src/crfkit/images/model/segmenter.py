@@ -266,7 +266,7 @@ def _read_function(entry: Any) -> CustomFeatures:
 
 
 def learn_scales(values: list[Image]) -> tuple[Floats, Floats]:
-    """Return the mean [F] and the standard deviation [F] over all blocks of all images; 1 in place of 0."""
+    """Return the mean [F] and the standard deviation [F] over all blocks of all images; 1 instead of 0."""
     n = sum(v.shape[0] * v.shape[1] for v in values)
     mean = sum(v.sum(axis=(0, 1), dtype=np.float64) for v in values) / n
     square = sum(((v - mean) ** 2).sum(axis=(0, 1)) for v in values) / n

@@ -74,7 +74,7 @@ class Blocks:
 
 
 def from_equal_features(model: GraphModel, edge_mean: Floats) -> GraphModel:
-    """Return the model with edge weights of |h_i − h_j| in place of |h_i − h_j| − edge_mean: the same scores.
+    """Return the model with edge weights of |h_i − h_j| instead of |h_i − h_j| − edge_mean: the same scores.
 
     ``φ₀ + φᵀ(d − m) = (φ₀ − φᵀm) + φᵀd``: the intercept becomes the coupling of neighbours with equal features.
     """

@@ -58,7 +58,7 @@ def bin_numbers(Y: Any, bins: int | dict[str, int] | None) -> tuple[Any, Cuts]:
 
 
 def bins_by_name(bins: Bins, names: list[str]) -> int | dict[str, int] | None:
-    """Return `bins` with names in place of column numbers; raise ParameterError if there is no such column."""
+    """Return `bins` with names instead of column numbers; raise ParameterError if there is no such column."""
     if not isinstance(bins, dict):
         return bins
     found = {}

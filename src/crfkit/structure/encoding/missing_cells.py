@@ -40,7 +40,7 @@ def complete_rows(Y: Any, X: Any, missing: str) -> tuple[Any, Any]:
 
 
 def labelled_rows(Y: Any, X: Any) -> tuple[Any, Any]:
-    """Return the rows of Y with at least one label, and those of X with means in place of gaps; warn of gaps."""
+    """Return the rows of Y with at least one label, and those of X with means instead of gaps; warn of gaps."""
     names = column_names(Y, "y")
     columns = read_columns(Y, names)
     if not names or not len(columns[0][0]):

@@ -125,7 +125,7 @@ class StructureEstimator(PredictionMixin, WeightsMixin, Estimator):
             yield replace(training, hooks=replace(training.hooks, tasks=tasks))
 
     def _done(self: Learner, training: StructureTraining, fit: StructureFit, data: StructureData) -> Learner:
-        """Keep what was learned; raise KeyboardInterrupt if Ctrl-C ended it, else warn of each concern."""
+        """Keep what was learned; raise KeyboardInterrupt if Ctrl-C ended it, otherwise warn of each concern."""
         self._set_model(fit.model, fit.record)
         self.result_ = fit.learned.solution.result
         self.inference_status_ = None

@@ -82,7 +82,7 @@ class PredictionMixin:
         With inputs X they are p(y_i | x). Without inputs they are p(y_i | the others of the row) for a table like Y,
         and p(y_i), a single row, for None.
 
-        ``inference="auto"`` is exact where the graph allows, else by sampling.
+        ``inference="auto"`` is exact where the graph allows, otherwise by sampling.
         """
         model, encoder = self._fitted(), self._encoder()
         if encoder.features is None and X is not None:
@@ -116,10 +116,11 @@ class PredictionMixin:
     def log_likelihood(self, Y: Any, X: Any = None, *, inputs: Any = None) -> Floats:
         """Return log p(y) of each row, as `inference` computes it.
 
-        "auto" is exact where the graph allows it (``inference_status_``), else an estimate by annealed runs: one log Z
-        for all rows with the same inputs, from so many runs that the standard error of the mean, ``score_error_``, is a
-        tenth of the standard error that the rows themselves give it, but between .02 and .05. An engine that was named
-        is used: "trw" gives a lower bound, "mean-field" an upper bound, "bp" an approximation, each with a warning.
+        "auto" is exact where the graph allows it (``inference_status_``), otherwise an estimate by annealed runs: one
+        log Z for all rows with the same inputs, from so many runs that the standard error of the mean,
+        ``score_error_``, is a tenth of the standard error that the rows themselves give it, but between .02 and .05. An
+        engine that was named is used: "trw" gives a lower bound, "mean-field" an upper bound, "bp" an approximation,
+        each with a warning.
         """
         return self._scored(Y, given_inputs(inputs, X)).rows
 

@@ -50,7 +50,7 @@ class StructureLearner(StructureEstimator):
         & Zhang 2016): K_i − 1 per variable and K_i·K_j − 1 per edge, three where both are binary. "ordinal" is
         for ratings: one coupling per edge, times the scores of both labels, which are equally spaced from −1 to 1 in
         their order (of numbers, of ordered categories); a bias for every label. Columns of more than two labels without
-        an order have a weight for each label in place of a score
+        an order have a weight for each label instead of a score
     edge_features : whether edges have weights on the features of X, too
     refit : how the weights of the edges that "ebic", "cv" and "stability" choose are made. "auto": by exact likelihood
         if the junction tree allows that within a minute, otherwise by a likelihood that particles estimate (without
