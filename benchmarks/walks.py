@@ -1,15 +1,17 @@
 """How many files, folders, rooms and functions of crfkit a call passes through: what a reader of that path has to open.
 
-    python benchmarks/walks.py [--before FOLDER]
+    python benchmarks/walks.py [--output benchmarks/results/walks.json] [--before CLONE]
 
 Seven paths: `crfkit train`, `crfkit tag`, ChainCRF.fit with L1, StructureLearner.fit, ChainCRF.fit on a cluster (this
-process), ImageSegmenter.fit, and sklearn_crfsuite's CRF. Code that runs as modules are imported does not count.
---before runs the same on another version: a folder that holds its `crfkit` package, compiled core included.
+process), ImageSegmenter.fit, and sklearn_crfsuite's CRF. Code that runs as modules are imported does not count, nor do
+class bodies. --before runs the same on another version: a clone with an environment of its own (`make .venv/.user`,
+and `pip install distributed` for the cluster).
 """
 
 from __future__ import annotations
 
 import argparse
+import inspect
 import json
 import os
 import subprocess
@@ -21,6 +23,8 @@ from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
+
+HERE = Path(__file__).resolve().parent
 
 
 def sentences() -> tuple[Any, Any]:
@@ -109,6 +113,15 @@ WALKS = {
 }
 
 
+def importing(frame: FrameType | None) -> bool:
+    """Return whether a call comes from the body of a module, such as a decorator or a registry's entry."""
+    while frame is not None:
+        if frame.f_code.co_name == "<module>" and "crfkit" in frame.f_globals.get("__name__", ""):
+            return True
+        frame = frame.f_back
+    return False
+
+
 def walk(name: str) -> dict[str, int]:
     """Return how many files, folders, rooms and functions one path passes through."""
     import crfkit
@@ -118,8 +131,11 @@ def walk(name: str) -> dict[str, int]:
 
     def watch(frame: FrameType, event: str, _: Any) -> None:
         code = frame.f_code
-        if event == "call" and code.co_filename.startswith(root) and not code.co_name.startswith("<"):
-            seen.add((code.co_filename, code.co_qualname if hasattr(code, "co_qualname") else code.co_name))
+        if event != "call" or not code.co_filename.startswith(root) or code.co_name.startswith("<"):
+            return
+        function = code.co_filename, getattr(code, "co_qualname", code.co_name)
+        if function not in seen and code.co_flags & inspect.CO_OPTIMIZED and not importing(frame):
+            seen.add(function)
 
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -129,36 +145,44 @@ def walk(name: str) -> dict[str, int]:
             call()
         finally:
             sys.setprofile(None)
-    classes = {(file, function) for file, function in seen if function != "__init_subclass__"}
-    files = {file for file, _ in classes}
+    files = {file for file, _ in seen}
     places = [Path(file).relative_to(root).parts for file in files]
     return {
         "files": len(files),
         "folders": len({place[:-1] for place in places}),
         "rooms": len({place[0] for place in places if len(place) > 1}),  # folders of crfkit itself
-        "functions": len(classes),
+        "functions": len(seen),
     }
+
+
+def run(name: str, python: Path) -> dict[str, int] | None:
+    """Walk one path in a process of its own; return None if it failed."""
+    command = [str(python), str(Path(__file__).resolve()), "--one", name]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    found: dict[str, int] | None = json.loads(done.stdout.strip().splitlines()[-1]) if done.returncode == 0 else None
+    return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--before", type=Path)
+    parser.add_argument("--output", type=Path, default=HERE / "results" / "walks.json")
+    parser.add_argument("--before", type=Path, help="a clone of another version, with its environment in .venv")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
         print(json.dumps(walk(options.one)))
         return
-    versions = {"now": None} if options.before is None else {"before": options.before, "after": None}
-    for name in WALKS:
-        for label, version in versions.items():
-            code = f"import runpy, sys; sys.argv = ['walks.py', '--one', {name!r}]; "
-            if version is not None:
-                code += "sys.meta_path[:] = [f for f in sys.meta_path if 'editable' not in repr(type(f))]; "
-                code += f"sys.path.insert(0, {str(version.resolve())!r}); "
-            code += f"runpy.run_path({str(Path(__file__).resolve())!r}, run_name='__main__')"
-            done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-            lines = done.stdout.strip().splitlines()
-            print(f"{name:28} {label:7} {lines[-1] if lines else 'failed'}")
+    versions = {"now": Path(sys.executable)}
+    if options.before is not None:
+        versions = {"before": options.before.absolute() / ".venv" / "bin" / "python", **versions}
+    found: dict[str, Any] = {name: {} for name in WALKS}
+    for name, walks in found.items():
+        for version, python in versions.items():
+            walks[version] = run(name, python)
+            print(f"{name:28} {version:7} {walks[version] or 'failed'}", flush=True)
+    from common import write_results  # imports crfkit, which the walks above do in processes of their own
+
+    write_results(options.output, found)
 
 
 if __name__ == "__main__":

@@ -61,6 +61,7 @@ def value(atom: str, size: int, row: Sequence[str]) -> str | None:
         return shape(word, size)
     if atom == "script":
         return scripts(word)
+    assert atom.endswith(("prefix", "suffix")), f"{atom} is missing in this twin"
     if len(word) < size:
         return None
     return word[:size] if atom.endswith("prefix") else word[len(word) - size :]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from pathlib import Path
 from typing import Any
+
+from results_file import read, write
 
 
 class Store:
@@ -15,7 +16,7 @@ class Store:
     def __init__(self, path: Path, again: bool = False) -> None:
         self.path = path
         self.again = again
-        self.results: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        self.results = read(path)
 
     def at(self, *keys: str) -> dict[str, Any]:
         """Return the unit with these keys, empty if it is new."""
@@ -31,9 +32,7 @@ class Store:
         """Add the CPU seconds since `begin` to those of a part, and write all results."""
         cpu = self.results.setdefault("cpu", {})
         cpu[part] = round(cpu.get(part, 0.0) + time.process_time() - begin, 2)
-        temporary = self.path.with_suffix(".tmp")
-        temporary.write_text(dumps(self.results) + "\n", encoding="utf-8")
-        os.replace(temporary, self.path)
+        write(self.path, self.results, dumps)
 
 
 def dumps(value: Any, indent: str = "") -> str:

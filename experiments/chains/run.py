@@ -12,19 +12,20 @@ One thread; seconds are CPU seconds of the process without callbacks.
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import re
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))  # results_file
+
 import crfpp
 import theory
 from methods import METHODS, STRENGTH, lipschitz, one_method, optimum
 from problems import MIN_FREQUENCY, SENTENCES, TEMPLATE, small_chains
+from results_file import compact, read, write
 
 HERE = Path(__file__).resolve().parent
 PARTS = ("theory", "crfpp", "methods")
@@ -36,7 +37,7 @@ class Results:
 
     def __init__(self, folder: Path, again: bool) -> None:
         self.path, self.again = folder / "results.json", again
-        self.found: Report = json.loads(self.path.read_text()) if self.path.exists() else {"cpu seconds": 0.0}
+        self.found: Report = {"cpu seconds": 0.0, **read(self.path)}
 
     @contextmanager
     def unit(self) -> Iterator[None]:
@@ -44,20 +45,7 @@ class Results:
         begin = time.process_time()
         yield
         self.found["cpu seconds"] += time.process_time() - begin
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        text = re.sub(r"\[[-\d.e,+\s]+\]", lambda m: " ".join(m[0].split()), json.dumps(rounded(self.found), indent=1))
-        temporary = self.path.with_suffix(".tmp")
-        temporary.write_text(text + "\n", encoding="utf-8")
-        os.replace(temporary, self.path)
-
-
-def rounded(value: Any) -> Any:
-    """Return the value with numbers of twelve digits."""
-    if isinstance(value, dict):
-        return {key: rounded(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [rounded(item) for item in value]
-    return float(f"{value:.12g}") if isinstance(value, float) else value
+        write(self.path, self.found, compact)
 
 
 def run_theory(results: Results, options: argparse.Namespace) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import chain_facts
 import claims
 import letter_facts
+from results_file import read
 
 NAMES = {
     "all-features": "all features, L2",
@@ -26,7 +26,7 @@ PAPER_UNITS = [1, *range(10, 111, 10)]
 def facts(folder: Path) -> dict[str, Any]:
     """Return the values for the templates."""
     results, strengths, letters = (
-        _read(folder / f"{name}.json") for name in ("results", "np_strength", "results_letters")
+        read(folder / f"{name}.json") for name in ("results", "np_strength", "results_letters")
     )
     found: dict[str, Any] = {"names": NAMES, "minutes": _minutes(results, strengths, letters)}
     found["synthetic"] = chain_facts.synthetic(results.get("synthetic", []))
@@ -35,7 +35,7 @@ def facts(folder: Path) -> dict[str, Any]:
     found["strength"] = chain_facts.strengths(strengths)
     found["owlqn"] = chain_facts.owlqn(results.get("owlqn", []))
     found |= {"figure_4": {}, "figure_5": {}, "pl": {}, "beyond": {}, "paths": {}} | letter_facts.letters(letters)
-    targets = _read(folder / "letters_images.json").get("training images", {})
+    targets = read(folder / "letters_images.json").get("training images", {})
     found["training_blur"] = {letter: _blur(image) for letter, image in targets.items()}
     return found | {"coverage": coverage(found), "claims": claims.claims(found)}
 
@@ -43,10 +43,6 @@ def facts(folder: Path) -> dict[str, Any]:
 def _blur(image: str) -> float:
     """Return the mean of 4·p·(1 − p) over the pixels of an image in hexadecimal digits."""
     return sum(4 * p / 255 * (1 - p / 255) for p in bytes.fromhex(image)) / (len(image) // 2)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    return json.loads(path.read_text("utf-8")) if path.exists() else {}
 
 
 def _minutes(results: dict[str, Any], strengths: dict[str, Any], letters: dict[str, Any]) -> dict[str, float]:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parent)]  # the latter has results_file
 
 import store  # noqa: E402
 from methods import BATCH, in_own_process  # noqa: E402

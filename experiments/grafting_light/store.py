@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from results_file import read, write
+
 Record = dict[str, Any]
-
-
-def read(path: Path) -> dict[str, Any]:
-    """Return the content of a JSON file; empty where there is none."""
-    return json.loads(path.read_text("utf-8")) if path.exists() else {}
-
-
-def write(path: Path, content: Any) -> None:
-    """Replace a JSON file as a whole, so that an interruption leaves the old or the new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
-    os.replace(part, path)
 
 
 def key_of(record: Record, keys: Sequence[str]) -> tuple[Any, ...]:

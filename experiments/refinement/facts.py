@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from results_file import read
 
 
 def facts(folder: Path) -> dict[str, Any]:
     """Return the values of the page from the results in a folder."""
     file = folder / "results.json"
-    results: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+    results: dict[str, Any] = read(file)
     rows = [
         {
             "setting": ", ".join(f"{name}={value}" for name, value in row["setting"].items()),

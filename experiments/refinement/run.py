@@ -12,13 +12,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))  # results_file
+
 import base
 import numpy as np
+from results_file import read, write
 from sklearn.model_selection import KFold
 
 from crfkit import Refiner
@@ -48,14 +51,8 @@ def main() -> None:
     parser.add_argument("--choose", action="store_true", help="compare settings on folds of the training part")
     parser.add_argument("--output", type=Path, default=HERE)
     arguments = parser.parse_args()
-    arguments.output.mkdir(parents=True, exist_ok=True)
     file = arguments.output / "results.json"
-    results: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
-
-    def save() -> None:
-        draft = file.with_suffix(".tmp")
-        draft.write_text(json.dumps(results, indent=1) + "\n")
-        os.replace(draft, file)
+    results: dict[str, Any] = read(file)
 
     images, masks = base.read_pairs(arguments.images, arguments.masks)
     maps = base.maps_of(images, masks, arguments.cache)
@@ -75,7 +72,7 @@ def main() -> None:
                 errors.append(error(truth, refiner.predict(p, pictures)))
             row = {"setting": setting, "errors": errors, "cpu_seconds": time.process_time() - begin}
             results.setdefault("choice", {})[json.dumps(setting)] = row
-            save()
+            write(file, results)
             print(row, flush=True)
         return
     begin = time.process_time()
@@ -92,7 +89,7 @@ def main() -> None:
         "better": float(np.mean(after < before)),
         "cpu_seconds": seconds,
     }
-    save()
+    write(file, results)
     print(results["test"])
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from choices import SIFT_CELL
 from facts_coverage import coverage
+from results_file import read
 
 INFERENCES = {"bp": "belief propagation", "mean-field": "mean field", "pl": "pseudo-likelihood"}
 SOLVERS = {"ista": "ISTA", "fista": "FISTA", "ogm": "OGM"}
@@ -25,7 +25,7 @@ FAR = 5.0  # points of error by which one row is far above another
 def facts(folder: Path) -> dict[str, Any]:
     """Return the values of the pages from the results in a folder."""
     file = folder / "results.json"
-    results: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+    results: dict[str, Any] = read(file)
     trials = {seed: cells for seed, cells in results.get("paper", {}).items() if len(cells) > 1}
     cells = paper_cells(trials)
     first = results.get("paper", {}).get("0", {})

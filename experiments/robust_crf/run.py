@@ -19,10 +19,11 @@ A unit (a trial of a part, or an inference of the paper's part) that is in resul
 from __future__ import annotations
 
 import argparse
-import json
-import os
+import sys
 from pathlib import Path
 from typing import Any
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))  # results_file
 
 import features
 import figures
@@ -31,6 +32,7 @@ import practice
 import protocol
 import studies
 from protocol import Trial
+from results_file import read, write
 from threadpoolctl import threadpool_limits
 
 from crfkit._threads import limited_threads
@@ -54,14 +56,11 @@ class Results:
     """The results file, saved after every unit."""
 
     def __init__(self, folder: Path, again: bool) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
         self.file, self.again = folder / "results.json", again
-        self.values: dict[str, Any] = json.loads(self.file.read_text()) if self.file.exists() else {}
+        self.values: dict[str, Any] = read(self.file)
 
     def save(self) -> None:
-        draft = self.file.with_suffix(".tmp")
-        draft.write_text(json.dumps(self.values, indent=1) + "\n")
-        os.replace(draft, self.file)
+        write(self.file, self.values)
 
     def section(self, part: str, seed: int) -> dict[str, Any]:
         """Return where the units of a trial are kept; empty if they are to be computed again."""

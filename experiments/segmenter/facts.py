@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from results_file import read
 
 NAMES = {
     "L2": "likelihood by trw, L2(1), centred differences: the default",
@@ -22,7 +22,7 @@ NAMES = {
 def facts(folder: Path) -> dict[str, Any]:
     """Return the values of the page from the results in a folder."""
     file = folder / "results.json"
-    results: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+    results: dict[str, Any] = read(file)
     variants = results.get("variants", {})
     rows = {name: _row(name, variants[name]) for name in [*NAMES, *variants] if name in variants}
     pair = rows.get("L1, noise"), rows.get("L1, noise, uncentred")

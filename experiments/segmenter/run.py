@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
+import sys
 import time
 import warnings
 import zlib
@@ -20,7 +20,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))  # results_file
+
 import numpy as np
+from results_file import read, write
 
 from crfkit import ImageSegmenter
 from crfkit.files.images import pair_folders, read_image, read_mask
@@ -125,9 +128,8 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=HERE)
     parser.add_argument("--cache", type=Path, default=HERE / "cache")
     options = parser.parse_args()
-    options.output.mkdir(parents=True, exist_ok=True)
     file = options.output / "results.json"
-    results: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+    results: dict[str, Any] = read(file)
     pairs = pair_folders(options.images, options.masks)[: options.count]
     order = np.random.default_rng(0).permutation(len(pairs))
     folds = np.array_split(order, FOLDS)
@@ -141,9 +143,7 @@ def main() -> None:
             train = [pairs[i] for i in sorted(set(order.tolist()) - set(folds[k].tolist()))]
             rows.setdefault(name, {})[str(k)] = fold_errors(name, train, test, options.cache)
             print(name, k, json.dumps(rows[name][str(k)]), flush=True)
-            draft = file.with_suffix(".tmp")
-            draft.write_text(json.dumps(results, indent=1) + "\n")
-            os.replace(draft, file)
+            write(file, results)
 
 
 if __name__ == "__main__":

@@ -6,12 +6,12 @@ standard error. This was settled before the reported seeds were run.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from conditional_facts import conditional
 from means import SCORES, error, lost, mean
+from results_file import read
 from scipy.stats import t as student
 
 FAMILIES = ("random", "hubs", "grid", "scale-free", "duplicate", "rare")
@@ -28,7 +28,7 @@ FALSE = 0.1  # edges per table of independent columns that a γ may let in
 def facts(folder: Path) -> dict[str, Any]:
     """Return what the page needs from results.json of a folder."""
     file = folder / "results.json"
-    results = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    results = read(file)
     empty = {rows: mean(list(r.values())) for rows, r in _by_number(results.get("independent", {}))}
     found = {"independent_most": max(empty.values()), "independent_few": max(empty.values()) <= FALSE} if empty else {}
     return found | {

@@ -12,18 +12,20 @@ least of the repeats.
 from __future__ import annotations
 
 import argparse
-import json
 import math
-import os
 import statistics
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))  # results_file
+
 import numpy as np
 from problems import FILES, Problem
+from results_file import compact, read, write
 
 from crfkit import L2
 from crfkit._threads import using_threads
@@ -152,31 +154,11 @@ class Results:
 
     def __init__(self, folder: Path, size: str) -> None:
         self.path = folder / "results.json"
-        self.found: Report = json.loads(self.path.read_text()) if self.path.exists() else {}
+        self.found: Report = read(self.path)
         self.part: Report = self.found.setdefault(size, {"tasks": {}, "cpu seconds": 0.0})
 
     def write(self) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(rounded(self.found), indent=1)
-        temporary = self.path.with_suffix(".tmp")
-        temporary.write_text(one_line_lists(text) + "\n")
-        os.replace(temporary, self.path)
-
-
-def rounded(value: Any) -> Any:
-    """Return the value with numbers of twelve digits: the gaps need them, and no more."""
-    if isinstance(value, dict):
-        return {key: rounded(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [rounded(item) for item in value]
-    return float(f"{value:.12g}") if isinstance(value, float) else value
-
-
-def one_line_lists(text: str) -> str:
-    """Return JSON with every list of numbers on a line."""
-    import re
-
-    return re.sub(r"\[[-\d.e,+\snul]+\]", lambda numbers: " ".join(numbers[0].split()), text)
+        write(self.path, self.found, compact)
 
 
 def first_gradient(problem: Problem) -> float:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.2.0"  # the one place: pyproject.toml reads it from here
 
-# Loaded when first asked for: the command line and tagging do not need scikit-learn.
+# Loaded when first needed: the command line and tagging do not need scikit-learn.
 _HOME = {
     "Annotations": "crfkit.chain.encoding.weak_labels",
     "Blockwise": "crfkit.penalties",

@@ -1,4 +1,4 @@
-"""How many threads to use."""
+"""The number of threads to use."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from contextvars import ContextVar
 
 from crfkit.errors import ParameterError
 
-MOST = 1024
+MAX_THREADS = 1024
 
 _threads: ContextVar[int] = ContextVar("crfkit_threads", default=1)
-_most: ContextVar[int] = ContextVar("crfkit_most_threads", default=MOST)
+_most: ContextVar[int] = ContextVar("crfkit_most_threads", default=MAX_THREADS)
 
 
 def count_threads(n_threads: int | None) -> int:
@@ -21,8 +21,8 @@ def count_threads(n_threads: int | None) -> int:
     Raises ParameterError for a number that no machine has and that would take memory for each of them.
     """
     if n_threads is not None:
-        if n_threads > MOST:
-            raise ParameterError(f"n_threads is {n_threads}; at most {MOST} threads are supported")
+        if n_threads > MAX_THREADS:
+            raise ParameterError(f"n_threads is {n_threads}; at most {MAX_THREADS} threads are supported")
         return min(max(1, n_threads), _most.get())
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(cores, _most.get())

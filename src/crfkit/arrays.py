@@ -24,7 +24,7 @@ MANY, VERY_MANY = 1 << 17, 1 << 20  # numbers of a vector
 
 
 def namespace(x: Vector) -> ModuleType:
-    """Return the array library of x; that of NumPy without a search."""
+    """Return the array library of x; for NumPy without a search."""
     return _numpy() if type(x) is np.ndarray else array_namespace(x)
 
 
@@ -225,6 +225,24 @@ def row_type(x: Vector) -> Any:
     if not is_native(x) or x.shape[0] < MANY:
         return x.dtype
     return np.float32 if x.shape[0] < VERY_MANY else np.uint16
+
+
+def row_values(row: Any, places: Any) -> Floats:
+    """Return the numbers at some places of a NumPy row, of a type that `row_type` names, as doubles."""
+    taken = row[..., places]
+    if taken.dtype == np.uint16:
+        taken = (taken.astype(np.uint32) << 16).view(np.float32)
+    values: Floats = taken.astype(np.float64)
+    return values
+
+
+def put_row(row: Any, places: Any, values: Floats) -> None:
+    """Set the numbers at some places of a NumPy row, of a type that `row_type` names, rounded to nearest."""
+    if row.dtype == np.uint16:
+        bits = values.astype(np.float32).view(np.uint32)
+        row[places] = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+    else:
+        row[places] = values
 
 
 def is_narrow(rows: Vector) -> bool:

@@ -30,6 +30,7 @@ class Capability(Name):
     GRADIENT = "gradient"
     HESSP = "hessp"  # evaluations have hessp(v)
     HESS_DIAG = "hess_diag"  # evaluations have hess_diag()
+    HESS_SAMPLE = "hess_sample"  # evaluations have hess_sample(rows, seed): sparse rows A with E[AᵀA] = the Hessian
     HESSIAN = "hessian"  # evaluations have hessian(): the whole matrix [n, n], in less time than n products
     SUBSET = "subset"  # subset(ids): the loss of some sequences or graphs only, for mini-batches
     # online(): updates sequence by sequence (crfkit.chain.losses.online), with epoch_cost() and n_terms
@@ -52,7 +53,7 @@ class Kind(Name):
     L2 = "l2"  # strength/2·‖w‖² of all weights
     HUBER = "huber"
     PARTS = "blocks"  # smooth parts of some weights each
-    # parts with corners
+    # non-smooth parts
     L1 = "l1"  # strength·‖w‖₁ of all weights
     ORTHANTS = "orthants"  # an L1 norm of some weights, or with several strengths: it is smooth within each orthant
     GROUP = "group"  # a sum of norms of groups of weights

@@ -115,7 +115,7 @@ class StopTraining(Exception):  # noqa: N818 - a signal, not an error
 
 
 class CheckpointWarning(UserWarning):
-    """A checkpoint that could not be written while training went on."""
+    """A checkpoint could not be written; training continued."""
 
 
 class ApproximationWarning(UserWarning):

@@ -25,7 +25,7 @@ PACKAGES = {
 
 
 def load(module: str, who: str, instead: str = "") -> ModuleType:
-    """Return a module of an extra; raise MissingPackageError, which says what to install, if it is missing.
+    """Return a module of an extra; raise MissingPackageError, which names what to install, if it is missing.
 
     `who` begins the message, as in "plots need". `instead` ends it: what works without the package.
 

@@ -1,4 +1,4 @@
-"""Where Ctrl-C has to wait, and where it is welcome.
+"""Places where Ctrl-C has to wait, and places where it may interrupt.
 
 The library marks the places; a program with a handler of its own asks :func:`arrive` what to do with a signal. The
 command line is such a program (crfkit.cli.runtime.signals). Without one, the marks do nothing.

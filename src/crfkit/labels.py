@@ -157,7 +157,7 @@ def label_array(labels: Sequence[Label]) -> Array:
 
 
 def to_json(label: Label) -> object:
-    """Return a label as JSON: plain strings, numbers and booleans as they are, others with their type.
+    """Return a label as JSON: plain strings, numbers and booleans unchanged, others with their type.
 
     >>> to_json("a"), to_json((b"a", 1))
     ('a', {'type': 'tuple', 'value': [{'type': 'bytes', 'value': 'a'}, 1]})

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Entry(NamedTuple):
-    """Where a loss lives, and what `loss=` of the estimator and the command of its shape calls it."""
+    """The place of a loss, and its names for `loss=` of its shape's estimator and command."""
 
     home: str  # "module:Class"; the module is one of crfkit
     shape: str = ""  # "chain", "graph" or "structure"
@@ -35,7 +35,7 @@ class Entry(NamedTuple):
 
 
 class Registry(Mapping[str, type[Loss]]):
-    """Losses by name. Their modules are loaded when they are first asked for: taggers need nothing of graphs."""
+    """Losses by name. Their modules are loaded when they are first needed: taggers need nothing of graphs."""
 
     def __init__(self, entries: Mapping[str, Entry]) -> None:
         self._entries = dict(entries)

@@ -38,7 +38,7 @@ def check_name(what: str, given: object, names: Iterable[str]) -> str:
 
 
 def unknown_name(what: str, given: object, names: Iterable[str], nearest: str | None = None) -> ParameterError:
-    """Return the error that says that there is no such name, which name is near it, and which names there are.
+    """Return the error for an unknown name, with the nearest name and the list of names.
 
     `nearest` is the name to suggest; by default the one that is spelt most alike.
     """

@@ -29,7 +29,7 @@ class Parameters:
     __slots__ = ()
 
     def get_params(self, deep: bool = True) -> Entries:
-        """Return the options by name; with `deep`, those of options that have options too, as ``name__option``."""
+        """Return the options by name; with `deep`, also the options of options, as ``name__option``."""
         found = {item.name: getattr(self, item.name) for item in fields(self) if item.init}  # type: ignore[arg-type]
         for name, value in list(found.items()) if deep else ():
             if isinstance(value, Parameters):

@@ -29,7 +29,7 @@ class Ragged(list[Row]):
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         if copy is False:
-            raise ValueError("a list becomes an array by copying only")
+            raise ValueError("a list cannot become an array without a copy; leave copy=False out")
         array = np.empty(len(self), dtype=object)
         for k, row in enumerate(self):
             array[k] = row

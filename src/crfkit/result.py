@@ -40,7 +40,7 @@ class Status(Enum):
     )
     INTERRUPTED = "not converged: interrupted; the weights reached so far are kept"
     STOPPED_BY_CALLBACK = "stopped by a callback"
-    TIME_LIMIT = "stopped: the time limit was reached; the weights are those of the last whole iteration"
+    TIME_LIMIT = "stopped: the time limit was reached; the weights are from the last whole iteration"
     NO_IMPROVEMENT = "stopped early: the score on the development set no longer improves; its best weights are kept"
 
     @property
@@ -76,7 +76,7 @@ class TraceRow:
 
 @dataclass(frozen=True)
 class Result:
-    """The outcome of `minimize`. `optimality` and `value` are those of `w`, the point returned."""
+    """The outcome of `minimize`. `optimality` and `value` belong to `w`, the point returned."""
 
     w: Vector
     value: float
@@ -85,7 +85,7 @@ class Result:
     trace: tuple[TraceRow, ...]
     state: Record  # serialisable; a later run can resume from it
     objective: str  # what was minimised, e.g. "chain likelihood + L2(1.0)"
-    evaluations: int  # of value and gradient, including those of a last step that failed
+    evaluations: int  # of value and gradient, including a last step that failed
     seconds: float  # without the time spent in callbacks
     products: int = 0  # Hessian-vector products
     passes: int = 0  # over the candidates of a loss that grows
@@ -116,15 +116,15 @@ class Result:
 
     @property
     def outcome(self) -> str:
-        """Return the status as a sentence; it says so if the objective is not convex."""
-        return self.told()
+        """Return the status as a sentence, which mentions an objective that is not convex."""
+        return self.describe()
 
-    def told(self, naming: Naming = in_python) -> str:
+    def describe(self, naming: Naming = in_python) -> str:
         """Return the outcome, with options written as `naming` writes them."""
         text = self.status.text(naming)
         if self.convex:
             return text
-        return f"{text}; the objective is not convex, so that another start may end at other weights"
+        return f"{text}; the objective is not convex, so another start may end at other weights"
 
     def __str__(self) -> str:
         return (

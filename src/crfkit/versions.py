@@ -1,4 +1,4 @@
-"""Which crfkit this is: its version, its kernels, its build and the packages around it. For bug reports."""
+"""The version of crfkit, its kernels, its build and the packages around it, for bug reports."""
 
 from __future__ import annotations
 

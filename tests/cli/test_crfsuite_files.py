@@ -154,4 +154,4 @@ def test_convert_to_weights_of_a_byte(call, fails):
     before, after = (call("tag", name, "test.txt").out.split() for name in ("a.crf", "small.crf"))
     assert np.mean([a == b for a, b in zip(before, after, strict=True)]) > 0.99
     assert "4bit" in fails("convert", "a.crf", "b.crf", "--weights", "4bit")
-    assert "only files of crfkit" in fails("convert", "a.crf", "b.txt", "--weights", "8bit")
+    assert "only crfkit files" in fails("convert", "a.crf", "b.txt", "--weights", "8bit")

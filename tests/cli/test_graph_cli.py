@@ -184,7 +184,7 @@ def test_an_interruption_keeps_what_was_learned(call, data, monkeypatch, at):
     monkeypatch.setattr("crfkit.cli.runtime.progress.plain_lines", press)
     outcome = call(*TRAIN)
     assert outcome.code == 130
-    early = "the first iteration was not complete, so that no model was written"
+    early = "the first iteration was not complete, so no model was written"
     fate = "the model so far was written" if at else early
     assert outcome.err.endswith(f"crfkit: interrupted; {fate}\n")
     assert Path("m.crf").exists() == (at > 0)
@@ -304,7 +304,7 @@ def test_the_commands_load_no_scikit_learn(model):
         ("data.csv --labels a,b --features a,u", "the column 'a' is both a feature and a label"),
         (
             "data.csv --labels 1-5",
-            "all columns are labels, so that no feature is left; for a field without inputs, give --features none",
+            "all columns are labels, so no feature is left; for a field without inputs, give --features none",
         ),
         ("text.csv --labels a", "text.csv:4: column 'u' is 'red'; expected a number"),
         ("gaps.csv --labels a", "gaps.csv:3: column 'u' has no value"),

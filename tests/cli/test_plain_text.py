@@ -108,7 +108,7 @@ def test_words_of_characters_are_written_without_blanks(call, tmp_path, monkeypa
 def test_the_hint_does_not_depend_on_words_of_the_error(model):
     """Any line that cannot be read as columns may be a sentence; other errors have nothing to do with it."""
     from crfkit.chain.model.model import ChainModel
-    from crfkit.cli.commands.text_hint import hinting
+    from crfkit.cli.options.text import hinting
     from crfkit.errors import DataError
 
     trained = ChainModel.load(model)

@@ -251,5 +251,5 @@ def test_the_help_says_so_too(call):
     )
     assert "with --l1 1 by default grafting-light grafting gauss-seidel" in text
     assert "take no penalty averaged-perceptron passive-aggressive arow mira" in text
-    assert "All defaults are those of ChainCRF" in text
+    assert "All defaults are the same as in ChainCRF" in text
     assert not Path("m.crf").exists()

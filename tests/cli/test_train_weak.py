@@ -38,7 +38,7 @@ def test_a_set_of_one_label_is_that_label(call):
 def test_a_set_does_not_name_the_unknown_label(fails):
     Path("weak.txt").write_text(TEXT.replace("O|I", "O|?"))
     message = fails(*TRAIN, "--unknown-label", "?", "--label-separator", "|")
-    assert "'O|?' names '?', which says that nothing is known" in message
+    assert "'O|?' names '?', which means that nothing is known" in message
 
 
 def test_a_column_of_weights(call):
@@ -55,10 +55,10 @@ def test_a_column_of_weights(call):
     [
         (["--weight-column", "1"], "the weight in column 1 is 'in'"),
         (["--weight-column", "0"], "weight_column"),
-        (["--weight-column", "7"], "3 columns, so that there is no column 7"),
+        (["--weight-column", "7"], "3 columns, so there is no column 7"),
         (["--class-weight", "O"], "LABEL=W"),
         (["--class-weight", "X=2"], "not a label"),
-        (["--label-separator", "?"], "names no label"),
+        (["--label-separator", "?"], "has nothing on one side of the separator"),
     ],
 )
 def test_bad_options(fails, options, message):

@@ -52,7 +52,7 @@ def test_training_from_disk(call, fails):
     done = call(*TRAIN, "--out-of-core")
     assert done.code == 0, done.err
     assert ChainCRF.load("a.crf").predict([[["a"], ["cat"]]]) == [["D", "N"]]
-    assert "does not go with --out-of-core" in fails(*TRAIN, "--out-of-core", "--unknown-label", "D")
+    assert "cannot be combined with --out-of-core" in fails(*TRAIN, "--out-of-core", "--unknown-label", "D")
 
 
 def test_tuning(call, fails):

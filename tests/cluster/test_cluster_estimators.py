@@ -172,7 +172,7 @@ def test_the_command_line(address, files, tmp_path):
     for wrong, message in [
         (["-", "--cluster", address], "cannot read standard input"),
         ([str(files[0]), "--shards", "3"], "--shards needs a cluster"),
-        ([str(files[0]), "--cluster", address, "--train-error"], "--train-error does not go with --cluster"),
+        ([str(files[0]), "--cluster", address, "--train-error"], "--train-error cannot be combined with --cluster"),
     ]:
         failed = CliRunner().invoke(app, ["train", *wrong, *common])
         assert failed.exit_code != 0
@@ -192,7 +192,7 @@ def test_files_that_change_are_noticed(client, files):
     shards.recipes = tuple(replace(recipe, ready=None) for recipe in shards.recipes)
     shards._futures.clear()
     with pytest.raises(DataError, match=r"part0\.txt: 30 sequences became 10"):
-        shards._stand_all()
+        shards._restore_all()
     shards.close()
 
 

@@ -106,7 +106,7 @@ def test_files_are_read_again(own, tmp_path):
 
 @slow
 def test_a_worker_that_does_not_answer_is_replaced(own, monkeypatch):
-    monkeypatch.setattr(shards, "PING", 1.0)
+    monkeypatch.setattr(shards, "PING_TIMEOUT", 1.0)
     training = ChainTraining()
     problem = problem_of(training)
     loss = sharded_chain(own, Cluster(own, shards=2, timeout=2.0), training, problem.data, problem.field)
@@ -142,7 +142,7 @@ def test_a_worker_that_comes_late_gets_a_shard(monkeypatch):
 
 @slow
 def test_the_scheduler_goes(monkeypatch):
-    monkeypatch.setattr(shards, "PING", 2.0)
+    monkeypatch.setattr(shards, "PING_TIMEOUT", 2.0)
     training = ChainTraining()
     problem = problem_of(training)
     with connect("local:1") as client:

@@ -3,6 +3,7 @@
 import math
 import pickle
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ TIGHT = GradientNorm(1e-7)
 PENALTIES = [L2(1.0), L1(0.7), ElasticNet(0.5, 0.5)]
 every_penalty = pytest.mark.parametrize("penalty", PENALTIES, ids=lambda penalty: penalty.name)
 WARM = {"least_sequences": 10, "epochs": 3}
+EPOCH_ROWS = 3  # the start, after the first epoch, after the last
 
 
 @cache
@@ -104,8 +106,7 @@ def test_with_little_data_there_is_no_warm_up(penalty):
 def test_with_enough_data_stochastic_epochs_come_first(penalty):
     loss = likelihood()
     cold, warm = loss.at(np.zeros(loss.size)).value, solve(loss, penalty, least_sequences=30, epochs=10)
-    start = [row.value for row in warm.trace if row.evaluations <= row.iteration + 1]  # an evaluation each
-    assert 1 < len(start) <= 12
+    start = [row.value for row in warm.trace[:EPOCH_ROWS]]
     assert warm.trace[0].value == cold
     assert warm.value < start[-1] < cold
     assert start[-1] - warm.value < 0.2 * (cold - warm.value)
@@ -267,7 +268,7 @@ def test_a_run_in_two_parts_gives_the_same_bits(penalty, options, k, tmp_path):
     saved = Checkpoint.load(tmp_path / "c")
     for w0, state in ((part.w, pickle.loads(pickle.dumps(dict(part.state)))), (saved.w, saved.state)):
         in_start = "start_epochs" in state
-        assert in_start == (penalty.split()[1] is None and "epochs" in options and k <= 3)
+        assert in_start == (penalty.split()[1] is None and "epochs" in options and k <= 2)
         loss = likelihood() if in_start else unopened(likelihood())  # there is no second start
         rest = solve(loss, penalty, w0=w0, resume=state, max_iterations=k + 1, **options)
         assert (rest.w == whole.w).all()
@@ -346,15 +347,15 @@ def test_on_300_labels_it_is_l_bfgs_where_epochs_do_not_pay():
     assert (found.w == same.w).all()
 
 
-def test_callbacks_see_every_epoch():
+def test_callbacks_see_the_first_and_the_last_epoch():
     seen = []
     loss = likelihood()
     found = solve(loss, L2(1.0), callbacks=[lambda it: seen.append((it.row.iteration, it.row.value, it.w))], **WARM)
     assert [number for number, _, _ in seen] == list(range(found.iterations + 1))
     assert not seen[0][2].any()
-    for _, value, w in seen[: WARM["epochs"] + 1]:
+    for _, value, w in seen[:EPOCH_ROWS]:
         assert_allclose(value, loss.at(w).value + L2(1.0).value(w), rtol=1e-12)
-    values = [value for _, value, _ in seen[: WARM["epochs"] + 1]]
+    values = [value for _, value, _ in seen[:EPOCH_ROWS]]
     assert values == sorted(values, reverse=True)
 
 
@@ -383,7 +384,7 @@ def test_weights_are_kept_when_the_start_is_interrupted(k):
     loss.online = online
     found = solve(loss, L2(1.0), **WARM)
     assert found.status is Status.INTERRUPTED
-    assert found.iterations in ((1,) if k == 0 else (k, k + 1))  # half an epoch may be worse than none
+    assert found.iterations in ((1,) if k == 0 else (1, 2))  # half an epoch may be worse than none
     values = [row.value for row in found.trace]
     assert values == sorted(values, reverse=True)
     assert found.value == values[-1] < values[0]
@@ -410,7 +411,7 @@ def test_epochs_that_lead_uphill_are_not_taken(monkeypatch):
     found = solve(loss, L2(0.5), **WARM)
     assert found.status is Status.CONVERGED
     values = [row.value for row in found.trace]
-    assert values == sorted(values, reverse=True)
+    assert all(after <= before * (1 + 1e-12) for before, after in pairwise(values))
     assert_allclose(found.value, reference(loss, L2(0.5)).value, rtol=1e-6)
 
 
@@ -419,4 +420,4 @@ def test_the_rule_looks_at_no_epochs():
     loss = likelihood()
     rule = SuccessiveChanges(1.0, 2)  # satisfied by any three values
     found = solve(loss, L2(1.0), stopping=rule, **WARM)
-    assert found.iterations == WARM["epochs"] + 2
+    assert found.iterations == EPOCH_ROWS + 1

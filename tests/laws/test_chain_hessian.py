@@ -251,3 +251,20 @@ def test_a_direction_of_another_size_is_refused():
     here, size = ChainLikelihood(problem.data, problem.field, 1).at(problem.w), problem.field.size
     with pytest.raises(ValueError, match=f"{size} weights, but {size + 1}"):
         here.hessp(np.zeros(size + 1))
+
+
+# --- a sample
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("states", ["all", "observed"])
+@every_order
+def test_the_sample_has_every_kind_of_weight(order, states, seed):
+    """Pair attributes, values, weights of sequences, constraints, either order: AᵀA is the Hessian on average."""
+    problem = make_problem(seed, 3, (3, 1, 4), order=order, states=states, forbidden=0.2 if seed else None, **BIG)
+    at = ChainLikelihood(problem.data, problem.field, 1).at(problem.w)
+    hessian = np.array([at.hessp(e) for e in np.eye(problem.field.size)])
+    rows = at.hess_sample(6000, seed).toarray()
+    products = len(rows) * rows[:, :, None] * rows[:, None, :]
+    error = products.std(axis=0) / np.sqrt(len(rows))  # six of them, and what is too rare for a standard error
+    assert (np.abs(products.mean(axis=0) - hessian) <= 6 * error + 1e-2 * hessian.max()).all()

@@ -12,6 +12,7 @@ from crfkit.errors import ParameterError
 from crfkit.penalties import L2
 from crfkit.solvers import LBFGS
 from crfkit.solvers.parts.descent import move_along
+from crfkit.solvers.parts.head import Head
 from crfkit.solvers.parts.line_searches import StrongWolfe
 from crfkit.solvers.parts.line_searches.trial import LineSearchResult, Reason
 from crfkit.solvers.parts.memory import CurvaturePairs
@@ -238,3 +239,91 @@ def test_a_trial_that_was_not_kept_is_evaluated_again(narrow):
     assert moved.point.value == objective.at(moved.point.w).value
     moved = move_along(objective, start, d, StrongWolfe(), 0.1, slope)
     assert moved.point.value < start.value
+
+
+# --- with a head
+
+
+def two_loop_from(h0, g, pairs):
+    """−H·g where H₀ is γ·h0, γ = sᵀy/yᵀh0·y of the newest pair."""
+    if not pairs:
+        return -h0 @ g
+    q, alphas = g.copy(), []
+    for s, y in reversed(pairs):
+        alphas.append((s @ q) / (s @ y))
+        q -= alphas[-1] * y
+    s, y = pairs[-1]
+    r = (s @ y) / (y @ h0 @ y) * h0 @ q
+    for (s, y), alpha in zip(pairs, reversed(alphas), strict=True):
+        r += (alpha - (y @ r) / (s @ y)) * s
+    return -r
+
+
+def headed(rng, n, h):
+    """A head of h of n weights, a scale that is 1 there, and H₀ of both."""
+    places = np.sort(rng.choice(n, h, replace=False))
+    root = rng.normal(size=(h, h))
+    head, scale = Head(places, root @ root.T / h + 0.1 * np.eye(h)), np.exp(0.3 * rng.normal(size=n))
+    scale[places] = 1.0
+    h0 = np.diag(scale**2)
+    h0[np.ix_(places, places)] = head.metric
+    return head, scale, h0
+
+
+@pytest.mark.parametrize("capacity", [1, 3, 20])
+def test_directions_with_a_head(capacity):
+    rng, n = np.random.default_rng(capacity), 12
+    head, scale, h0 = headed(rng, n, 5)
+    gradient, memory, pairs, x = (
+        quadratic(rng, n),
+        CurvaturePairs(capacity, None, scale, head=head),
+        [],
+        rng.normal(size=n),
+    )
+    for k in range(10):
+        g = gradient(x)
+        if k == 6:  # a saved state gives the same directions
+            memory = CurvaturePairs(capacity, memory.saved(), scale, head=Head.restored(head.saved(), n))
+        d, expected = memory.direction(g), two_loop_from(h0, g, pairs)
+        assert_allclose(d, expected, atol=1e-9 * np.linalg.norm(expected))
+        assert_allclose(memory.slope, d @ g, rtol=1e-9)
+        new = x + rng.uniform(0.2, 1.0) * d
+        assert memory.add(x, g, new, gradient(new))
+        pairs = [*pairs, (new - x, gradient(new) - g)][-capacity:]
+        x = new
+
+
+def test_rows_of_half_floats_with_a_head(half_floats):
+    """Steps along rounded rows: H₀ and the pairs are those of the rounded numbers, so H·y = s still."""
+    rng = np.random.default_rng(3)
+    objective = Objective(ChainLikelihood.example(), L2(1.0))
+    n = objective.loss.size
+    head, scale, _ = headed(rng, n, 6)
+    memory, plain = (
+        CurvaturePairs(4, None, scale.astype(np.float32), head=head),
+        CurvaturePairs(4, None, scale, head=head, double=True),
+    )
+    point = objective.at(rng.normal(size=n))
+    for _ in range(6):
+        d, slope = memory.descent(point.grad)
+        expected = plain.direction(point.grad)
+        dense = d.ahead(np.zeros(n), 1.0)
+        assert_allclose(dense, expected, atol=0.05 * np.linalg.norm(expected))
+        assert_allclose(slope, dense @ point.grad, rtol=1e-6)
+        moved = move_along(objective, point, d, StrongWolfe(), 1.0, slope)
+        assert memory.add_step(point, moved)
+        assert plain.add(point.w, point.grad, moved.point.w, moved.point.grad)
+        point = moved.point
+
+
+def test_a_damaged_head_is_refused():
+    head, _, _ = headed(np.random.default_rng(0), 9, 4)
+    saved = head.saved()
+    for damage in (
+        {"head_places": saved["head_places"][::-1]},
+        {"head_places": saved["head_places"] + 9},
+        {"head_places": saved["head_places"].astype(float)},
+        {"head_metric": saved["head_metric"][:3]},
+    ):
+        with pytest.raises(ParameterError, match="saved state"):
+            Head.restored({**saved, **damage}, 9)

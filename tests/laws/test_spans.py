@@ -26,6 +26,12 @@ SCHEMES = {
 }
 
 
+def log_partition_or_none(inference, data, allowed):
+    """Return log Z of each sequence, −inf where no labelling keeps to `allowed`."""
+    limits = np.ascontiguousarray(allowed, dtype=bool).view(np.uint8).ravel()
+    return inference.decoder.marginals(data.native, inference.threads, False, False, limits)[0]
+
+
 def by_partition(inference, data, run, spans):
     """Σ exp(log Z of the labellings that have the span, with given first and last labels, − log Z)."""
     log_z = inference.log_partition(data)
@@ -43,13 +49,13 @@ def by_partition(inference, data, run, spans):
             allowed[at + e] = ~run.goes_on[last]
     total = np.zeros(len(spans))
     of = [spans[k][0] for k, *_ in cases]
-    np.add.at(total, [k for k, *_ in cases], np.exp(inference.log_partition_or_none(copies, allowed) - log_z[of]))
+    np.add.at(total, [k for k, *_ in cases], np.exp(log_partition_or_none(inference, copies, allowed) - log_z[of]))
     return total
 
 
 def ends(run, kind, length):
     """Yield (first label, labels between, last label) of phrases of a type and a length."""
-    ids, goes_on = run.of_type[kind].tolist(), run.goes_on
+    ids, goes_on = np.flatnonzero(run.type_ids == run.kinds.index(kind)).tolist(), run.goes_on
     if length == 1:
         yield from ((j, [], j) for j in ids)
         return
@@ -77,7 +83,7 @@ def test_spans_equal_enumeration(scheme, order):
         problem = make_problem(seed, len(labels), (4, 1, 3), order=order, n_pair_attributes=seed % 2)
         inference = ChainInference(problem.field, problem.w)
         model = SimpleNamespace(class_list=labels, field=problem.field, inference=inference)
-        kinds = Runs(labels).of_type
+        kinds = Runs(labels).kinds
         spans = [
             (n, s, e, kind)
             for n, length in enumerate((4, 1, 3))

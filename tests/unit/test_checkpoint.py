@@ -379,7 +379,7 @@ def test_checkpoints_are_written_from_time_to_time(path, monkeypatch):
 
 def test_a_checkpoint_that_cannot_be_written_does_not_end_training(tmp_path):
     made = crf("lbfgs", None)
-    with pytest.warns(CheckpointWarning, match="cannot write .* training goes on"):
+    with pytest.warns(CheckpointWarning, match="cannot write .* training continues"):
         made.fit(ROWS, LABELS, callbacks=[Checkpoints(tmp_path / "missing" / "c", "3it")])
     assert made.result_.status.converged
 

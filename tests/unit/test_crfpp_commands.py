@@ -232,7 +232,7 @@ def test_lines_are_as_crfpp_reads_them():
         ("learn", "template train", "expected 3 files, TEMPLATE TRAIN MODEL, but got 2"),
         ("learn", "template train model more", "but got 4"),
         ("learn", "-C model", "expected 2 files, TEXTMODEL MODEL, but got 1"),
-        ("learn", "-C wapiti model", "wapiti is a model of Wapiti, but -C converts models of CRF++"),
+        ("learn", "-C wapiti model", "wapiti is a model of Wapiti, but -C converts CRF++ models"),
         ("learn", "long train model", "starts with neither U (unigram) nor B (bigram)"),
         ("learn", "nosuch train model", "nosuch: cannot read the template"),
         ("learn", "template nosuch model", "nosuch: cannot read the file"),

@@ -125,7 +125,7 @@ def test_samples_do_not_depend_on_how_many_are_drawn_at_once(monkeypatch):
     a = [["B-X", "O"], ["O", "O"], ["B-Y", "O"], ["O", "B-X"]]
     b = [["O", "O"], ["O", "B-Y"], ["B-X", "O"], ["O", "O"]]
     whole = compare(gold, a, b, samples=50)
-    monkeypatch.setattr("crfkit.explain.comparison.DRAWN", 30)
+    monkeypatch.setattr("crfkit.explain.comparison.MAX_NUMBERS_AT_ONCE", 30)
     assert compare(gold, a, b, samples=50) == whole
 
 

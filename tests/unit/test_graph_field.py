@@ -66,8 +66,8 @@ def test_more_bad_fields(make):
     [
         (GraphField([2], 2, 1), {}, "1 node features; the field has weights for 2"),
         (GraphField([2], 1, 2), {}, "1 edge features; the field has weights for 2"),
-        (GraphField([2, 2], 1, 1), {}, "2 types of nodes, the data do not say"),
-        (GraphField([2], 1, 1, 2), {}, "2 types of edges, the data do not say"),
+        (GraphField([2, 2], 1, 1), {}, "2 types of nodes, but the data do not give the type"),
+        (GraphField([2], 1, 1, 2), {}, "2 types of edges, but the data do not give the type"),
         (GraphField([2, 2], 1, 1), {"node_types": [0, 2, 1]}, "node 1 has type 2; the field has 2"),
         (GraphField([2], 1, 1, 2), {"edge_types": [0, 2]}, "edge 1 has type 2; the field has 2"),
         (GraphField([2], 1, 1), {"labels": [0, 1, 2]}, "node 2 has label 2; its states are 0 … 1"),

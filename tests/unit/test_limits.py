@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from crfkit import ChainCRF, GraphCRF, Template
-from crfkit._threads import MOST, count_threads
+from crfkit._threads import MAX_THREADS, count_threads
 from crfkit.compat.crfpp import learn
 from crfkit.compat.wapiti import command
 from crfkit.errors import LimitError, ParameterError
@@ -50,7 +50,7 @@ def test_wrong_limits_are_named(monkeypatch, text):
 
 
 def test_threads_that_no_machine_has(tmp_path, capfd, monkeypatch):
-    assert count_threads(MOST) == MOST
+    assert count_threads(MAX_THREADS) == MAX_THREADS
     X, y = [[["a"], ["b"]]], [["A", "B"]]
     crf = ChainCRF().fit(X, y)
     crf.save(tmp_path / "m.crf")

@@ -15,7 +15,7 @@ from crfkit.images.block_grids import average_difference
 from crfkit.images.blocks import full_size, interpolate
 from crfkit.images.features import ImageFeatures
 from crfkit.images.model.segmenter import SegmenterModel
-from crfkit.images.training.weights import from_equal_features
+from crfkit.images.training.blocks import from_equal_features
 from crfkit.synthetic import disc_images
 
 OPTIONS = {"block_size": 4, "features": (), "colour": True, "n_threads": 1, "penalty": L2(1.0)}

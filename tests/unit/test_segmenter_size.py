@@ -112,7 +112,7 @@ def test_large_sets_are_not_written_out():
 def test_the_block_is_the_smallest_that_fits(monkeypatch):
     needed = {size: needed_memory(ImageFeatures(size), SHAPES, 2, 2) for size in (2, 3, 4)}
     assert needed[2] > needed[3] > needed[4]
-    for available, expected in ((1e12, 2), (needed[3] / segmenter_size.SHARE + 1, 3), (needed[3], 4)):
+    for available, expected in ((1e12, 2), (needed[3] / segmenter_size.MEMORY_SHARE + 1, 3), (needed[3], 4)):
         monkeypatch.setattr(segmenter_size, "available_memory", lambda available=available: int(available))
         choice = choose_blocks(ALL, True, SHAPES, 2, 2)
         size = choice.features.block_size
@@ -133,7 +133,7 @@ def test_a_block_size_that_does_not_fit_is_an_error(monkeypatch):
 
 def test_a_segmenter_says_which_block_it_chose(monkeypatch):
     images, masks = disc_images(2, shape=(40, 48))
-    fits = needed_memory(ImageFeatures(4, (), True), [(40, 48)] * 2, 2, 1) / segmenter_size.SHARE
+    fits = needed_memory(ImageFeatures(4, (), True), [(40, 48)] * 2, 2, 1) / segmenter_size.MEMORY_SHARE
     monkeypatch.setattr(segmenter_size, "available_memory", lambda: int(fits) + 1)
     with pytest.warns(UserWarning, match="blocks are 4×4 pixels, because training on blocks of 2×2 would take"):
         segmenter = ImageSegmenter(**OPTIONS).fit(images, masks)

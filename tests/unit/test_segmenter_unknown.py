@@ -188,7 +188,7 @@ def test_void_of_palette_files_and_what_is_said_without_the_option(discs, tmp_pa
     with pytest.raises(ParameterError, match="ignore must be None, an integer or a list"):
         ImageSegmenter(**OPTIONS, ignore="255").fit(images, paths)
     pillow.fromarray(masks[0].astype(np.uint8) * 255).save(tmp_path / "a.jpg")
-    with pytest.raises(DataError, match=r"a\.jpg is a lossy file, so that its pixels to ignore"):
+    with pytest.raises(DataError, match=r"a\.jpg is a lossy file, so its pixels to ignore"):
         read_mask(tmp_path / "a.jpg", ignore=255)
 
 

@@ -101,7 +101,7 @@ def test_missing_labels_of_every_form(form):
     assert [edge[:2] for edge in found.edges_] == [(0, 1)]
     assert [labels.tolist() for labels in found.classes_] == [[0, 1, 2], [0, 1, 2], [0, 1]]
     with (
-        pytest.warns(UserWarning, match="inputs are missing in 1 row; the means of the inputs stand in"),
+        pytest.warns(UserWarning, match="inputs are missing in 1 row; they are replaced by the means"),
         pytest.warns(UserWarning, match="labels are missing"),
     ):
         given = StructureLearner(form=form, edge_strength=30.0, edge_features=False).fit(Y, inputs=X)

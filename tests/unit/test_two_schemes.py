@@ -29,7 +29,7 @@ def test_two_models_of_two_schemes():
     found = compare(gold, convert_tags(predicted, "iob1"), predicted, samples=100)
     assert found.differences["accuracy"].difference == 0
     assert found.differing == []
-    assert found.notes == ("the labels of A are IOB1; they were converted to IOB2, that of the gold labels",)
+    assert found.notes == ("the labels of A are IOB1; they were converted to IOB2, the scheme of the gold labels",)
     assert str(found).startswith("the labels of A are IOB1")
 
 

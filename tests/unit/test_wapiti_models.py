@@ -167,7 +167,7 @@ REFUSED = {
     "'19=nan' is not a finite": MODEL.replace(b"19=-0x1p+0", b"19=nan"),
     "not a finite number": MODEL.replace(b"19=-0x1p+0", b"19=0x1p+9999"),
     "not a finite": MODEL.replace(b"19=-0x1p+0", b"19=1e400".replace(b"400", b"999")),
-    "there are 20 places": MODEL.replace(b"19=", b"20="),
+    "there are only 20": MODEL.replace(b"19=", b"20="),
     "a weight of the Wapiti model occurs twice": MODEL.replace(b"19=", b"14="),
     "a label of the Wapiti model occurs twice": MODEL.replace(b"1:D,", b"1:N,"),
     "an? observation of the Wapiti model occurs twice": MODEL.replace(b"5:u:cat", b"5:u:the"),

@@ -70,7 +70,7 @@ class SequenceData:
         _check_offsets("starts", self.starts, self.n_positions)
         _check_offsets("offsets", self.offsets, len(self.attributes))
         if (self.pair_offsets is None) != (self.pair_attributes is None):
-            raise DataError("pair_offsets and pair_attributes go together")
+            raise DataError("pair_offsets and pair_attributes go together: give both or neither")
         if self.pair_offsets is not None and self.pair_attributes is not None:
             _check_length("pair_offsets", self.pair_offsets, self.n_positions + 1)
             _check_offsets("pair_offsets", self.pair_offsets, len(self.pair_attributes))
@@ -230,7 +230,7 @@ def check_labels(y: Iterable[Iterable[object]], lengths: Ints) -> list[object]:
 
 
 def _owned(given: object, name: str, dtype: type) -> Array:
-    """Return a contiguous array that nobody can write to: the one given if that is so, else a copy."""
+    """Return a contiguous array that nobody can write to: the one given if that is so, otherwise a copy."""
     if type(given) is np.ndarray and given.dtype == dtype and given.flags.c_contiguous:
         if not _writeable(given):
             return given

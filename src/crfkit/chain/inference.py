@@ -13,7 +13,6 @@ from crfkit import _core
 from crfkit._threads import count_threads
 from crfkit._types import Flags, Floats, Ids, Ints
 from crfkit.chain.data import SequenceData
-from crfkit.chain.dead_ends import dead_end
 from crfkit.chain.fields.field import ChainField
 from crfkit.errors import DataError
 
@@ -64,11 +63,6 @@ class ChainInference:
         self.check_possible(log_z, data, allowed)
         return [labels[n * a : n * b].reshape(n, b - a) for a, b in pairwise(data.starts.tolist())]
 
-    def log_partition_or_none(self, data: SequenceData, allowed: Flags) -> Floats:
-        """Return log Z of each sequence, −inf where no labelling keeps to `allowed`."""
-        limits = np.ascontiguousarray(allowed, dtype=bool).view(np.uint8).ravel()
-        return self.decoder.marginals(data.native, self.threads, False, False, limits)[0]
-
     def score(self, data: SequenceData, labels: Ids) -> Floats:
         """Return the score of given labels [T] for each sequence, −inf where constraints forbid them."""
         # The only labelling that is left is the given one.
@@ -94,8 +88,8 @@ class ChainInference:
     ) -> tuple[list[list[tuple[Ids, float]]], Flags]:
         """Return the n best labellings in which each group of labels has at most one run, and whether each is exact.
 
-        groups: the group of each label, −1 for labels without a limit. goes_on[i, j]: a run goes on from label i to j.
-        limit: how many partial labellings of a sequence the search looks at before it turns to a beam.
+        groups: the group of each label, −1 for labels without a limit. goes_on[i, j]: whether a run continues from
+        label i to j. limit: how many partial labellings of a sequence the search looks at before it turns to a beam.
         """
         counts, scores, labels, exact = self.decoder.nbest(
             data.native,
@@ -139,11 +133,11 @@ class ChainInference:
         return limits.view(np.uint8).ravel()
 
     def check_possible(self, scores: Floats, data: SequenceData, allowed: Flags | None = None) -> None:
-        """Raise DataError if no labelling of a sequence is allowed, so that its log Z is −inf."""
+        """Raise DataError if no labelling of a sequence is allowed (its log Z is −inf)."""
         if (self.field.constrained or allowed is not None) and np.isneginf(scores).any():
             n = int(np.argmin(scores))
             begin, end = int(data.starts[n]), int(data.starts[n + 1])
-            where = dead_end(self.field, end - begin, None if allowed is None else allowed[begin:end])
+            where = _dead_end(self.field, end - begin, None if allowed is None else allowed[begin:end])
             what = (
                 "constraints allow" if allowed is None else "constraints and the labels allowed at its positions leave"
             )
@@ -161,3 +155,25 @@ def _listed(data: SequenceData, counts: Ints, scores: Floats, labels: Ids) -> li
         found.append([(labels[at + k * length : at + (k + 1) * length], next(score)) for k in range(count)])
         at += count * length
     return found
+
+
+def _dead_end(field: ChainField, length: int, allowed: Flags | None) -> str | None:
+    """Return a sentence that names the first position that no labelling reaches; None if there is a labelling.
+
+    `allowed` is [positions, labels] of this sequence, or None.
+    """
+    if length == 0:
+        return None
+    L = field.n_labels
+    limits = np.ones((length, L), dtype=bool) if allowed is None else np.asarray(allowed, dtype=bool)
+    reached = limits[0] if field.allowed_start is None else limits[0] & field.allowed_start
+    if not reached.any():
+        return "at position 0, no label that is allowed there may begin a sequence"
+    for t in range(1, length):
+        follows = np.ones(L, dtype=bool) if field.allowed is None else field.allowed[reached].any(axis=0)
+        reached = follows & limits[t]
+        if not reached.any():
+            return f"at position {t}, no label that is allowed there may follow those that are possible before it"
+    if field.allowed_end is not None and not (reached & field.allowed_end).any():
+        return f"at position {length - 1}, its last, no label that is possible there may end a sequence"
+    return None

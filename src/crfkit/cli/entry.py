@@ -1,4 +1,4 @@
-"""Where the commands begin: as little as possible is imported before Ctrl-C is looked after.
+"""The entry point of the commands: imports as little as possible before Ctrl-C is handled.
 
 `crfkit tag` runs at once, all other commands run through typer.
 """

@@ -53,7 +53,7 @@ _replaced: dict[str, ModuleType] | None = None  # what stood in sys.modules befo
 def install() -> None:
     """Let ``import pycrfsuite`` and ``import sklearn_crfsuite`` give crfkit's modules from now on.
 
-    Call it before anything imports them: what was imported before goes on with CRFsuite, and there is a warning.
+    Call it before anything imports them: modules imported before keep using CRFsuite, with a warning.
 
     >>> from crfkit.compat import install, uninstall
     >>> install()
@@ -74,7 +74,7 @@ def install() -> None:
         one = len(early) == 1
         warn_caller(
             f"{' and '.join(early)} {'was' if one else 'were'} imported before crfkit.compat.install(): code that "
-            f"already holds {'it' if one else 'them'} goes on with CRFsuite; call install() first",
+            f"already holds {'it' if one else 'them'} keeps using CRFsuite; call install() first",
             UserWarning,
         )
 

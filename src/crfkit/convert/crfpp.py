@@ -35,8 +35,8 @@ _MAX_WEIGHTS = 2**31 - 1
 def read(source: str | Path | bytes, n_threads: int | None = None, encoding: str = "utf-8") -> ChainModel:
     """Return the model in a CRF++ file, text or binary, or in the bytes of one.
 
-    `encoding` is that of the training file: CRF++ itself keeps names as bytes. Blanks and carriage returns at the end
-    of a template line, which CRF++ takes for a part of every feature's name, are removed from both.
+    `encoding` is the encoding of the training file: CRF++ itself keeps names as bytes. Blanks and carriage returns at
+    the end of a template line, which CRF++ takes for a part of every feature's name, are removed from both.
     """
     if n_threads is not None and n_threads < 1:
         raise ParameterError(f"the number of threads must be >= 1, not {n_threads}")

@@ -1,6 +1,6 @@
-"""Model files of CRF++, text and binary, as they are: labels, template lines, features and weights.
+"""Model files of CRF++, text and binary, with nothing converted: labels, template lines, features and weights.
 
-CRF++ does not know encodings, so that all names are bytes here. Everything is checked against the size of the file
+CRF++ does not know encodings, so all names are bytes here. Everything is checked against the size of the file
 before memory is taken for it.
 """
 
@@ -95,7 +95,7 @@ def _parse_text(data: bytes) -> CRFPPModel:
         starts.append(int(start))
     numbers = parts[4].split()
     if len(numbers) != size:
-        raise ModelFileError(f"the header says that there are {size} weights, but the file has {len(numbers)}")
+        raise ModelFileError(f"the header announces {size} weights, but the file has {len(numbers)}")
     try:
         if b"_" in parts[4]:  # which Python takes for a part of a number
             raise ValueError("there is an underscore among them")
@@ -167,7 +167,7 @@ def _walk(units: Ints, file_size: int) -> Iterator[tuple[bytes, int]]:
 
     Unit p is (base, check). A node with base b > 0 has the child of character c at unit b + 1 + c, and the value of its
     own key at unit b; both have check b. The base of a value v is −v − 1. A unit that is reached twice is an error, so
-    that the walk ends after as many steps as there are units.
+    the walk ends after as many steps as there are units.
     """
     base, check = units[:, 0].astype(np.int64), units[:, 1].astype(np.int64)
     order = np.argsort(check, kind="stable")

@@ -19,7 +19,7 @@ from crfkit.labels import label_array
 def read(source: Source, n_threads: int | None = None, encoding: str = "utf-8") -> ChainModel:
     """Return the model in a CRFsuite file (a path or its bytes). It takes attributes, as CRFsuite does.
 
-    `encoding` is that of the labels. Attributes are compared as UTF-8, which is what Python's packages write.
+    `encoding` is the encoding of the labels. Attributes are compared as UTF-8, which is what Python's packages write.
     """
     check_encoding(encoding)
     data = read_bytes(source)
@@ -54,8 +54,8 @@ def write(model: ChainModel, path: str | Path) -> None:
 def to_bytes(model: ChainModel) -> bytes:
     """Return the CRFsuite file of a model.
 
-    Weights that are 0 are left out. A model with a template can be written if all its lines are unigrams or a bare B:
-    the file then takes the attributes that the template makes (``U00:the``), not columns.
+    Weights that are 0 are not written. A model with a template can be written if all its lines are unigrams or a bare
+    B: the file then takes the attributes that the template makes (``U00:the``), not columns.
 
     >>> from crfkit import ChainCRF
     >>> crf = ChainCRF().fit([[["w=the"], ["w=cat"]]], [["DET", "NOUN"]])

@@ -1,4 +1,4 @@
-"""Which tool wrote a model file; its first bytes tell, whatever its name is."""
+"""Recognise the tool that wrote a model file by its first bytes, whatever its name is."""
 
 from __future__ import annotations
 

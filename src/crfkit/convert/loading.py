@@ -24,8 +24,8 @@ READERS = {
 def load(path: str | Path, n_threads: int | None = None, encoding: str = "utf-8") -> ChainModel:
     """Return the chain in a model file of crfkit, CRFsuite, CRF++ or Wapiti.
 
-    `encoding` is that of the texts in the other tools' files, which do not say it; crfkit's are always UTF-8. A pickled
-    ``sklearn_crfsuite.CRF`` is read without unpickling: only the CRFsuite model inside it is used.
+    `encoding` is the encoding of the texts in the other tools' files, which do not say it; crfkit's are always UTF-8. A
+    pickled ``sklearn_crfsuite.CRF`` is read without unpickling: only the CRFsuite model inside it is used.
     """
     if n_threads is not None and n_threads < 1:
         raise ParameterError(f"the number of threads must be >= 1, not {n_threads}")
@@ -67,7 +67,7 @@ def _reason(head: bytes) -> str:
         )
     if head[:1] == b"\x80":
         return "this is a pickle in which there is no whole CRFsuite model, or not a model that crfkit knows"
-    return "this is not a model that crfkit knows; it reads models of crfkit, CRFsuite, CRF++ and Wapiti"
+    return "this is not a model that crfkit knows; it reads crfkit, CRFsuite, CRF++ and Wapiti models"
 
 
 def model_kind(path: str | Path) -> str | None:

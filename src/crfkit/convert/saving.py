@@ -17,14 +17,14 @@ _ENDINGS = {".crfsuite": "crfsuite", ".txt": "crf++", ".wapiti": "wapiti"}
 def save(model: ChainModel, path: str | Path, kind: str = "crfkit", weights: str = "double") -> None:
     """Write a model as a file of this kind: "crfkit", "crfsuite", "crf++" (its text format) or "wapiti".
 
-    With weights="8bit", a model of crfkit takes a byte for each weight. Raises ModelFileError if the model has what the
+    With weights="8bit", a crfkit model takes one byte for each weight. Raises ModelFileError if the model has what the
     format cannot hold.
     """
     check_name("kind of model file", kind, KINDS)
     if kind == "crfkit":
         model.save(path, weights)
     elif weights != "double":
-        raise ParameterError(f"files of {kind} cannot have weights={weights!r}; only files of crfkit can")
+        raise ParameterError(f"files of {kind} cannot have weights={weights!r}; only crfkit files can")
     else:
         import_module(WRITERS[kind]).write(model, path)
 

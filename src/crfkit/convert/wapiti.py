@@ -117,7 +117,7 @@ def to_wapiti(model: ChainModel) -> WapitiModel:
         raise ModelFileError("Wapiti's labels are words; a label of this model is empty or has a blank")
     L, line = f.n_labels, template.transition_line if template else None
     if not isinstance(v.attributes, _core.StringTable) or not isinstance(v.pair_attributes, _core.StringTable):
-        raise ModelFileError("Wapiti's models have the names of observations; those of this model are hashed")
+        raise ModelFileError("Wapiti models contain the names of observations, but this model has hashed them")
     states, pairs = _strings(v.attributes), _strings(v.pair_attributes)
     names = dict.fromkeys([*states, *pairs])
     if f.n_transition or line:
@@ -214,6 +214,6 @@ def _in_utf8(contents: WapitiModel, encoding: str) -> WapitiModel:
     expressions = any(re.search(rb"%[tTmM]\[", pattern) for pattern in contents.patterns)
     if expressions and any(not name.isascii() for name in recoded[2]):
         raise ModelFileError(
-            f"the expressions of this model (%t, %m) match bytes of {encoding}, and crfkit matches those of UTF-8"
+            f"the expressions of this model (%t, %m) match bytes of {encoding}, but crfkit matches UTF-8 bytes"
         )
     return WapitiModel(recoded[0], recoded[1], recoded[2], contents.index, contents.weights)

@@ -80,7 +80,7 @@ def parse_wapiti(data: bytes) -> WapitiModel:
     model = WapitiModel(patterns, labels, observations, index, weights, header[5] not in (None, b"0"))
     n_places = int(model.starts()[-1])
     if len(index) and index[-1] >= n_places:
-        raise ModelFileError(f"damaged: a weight stands at {index[-1]}, but there are {n_places} places")
+        raise ModelFileError(f"damaged: a weight has the number {index[-1]}, but there are only {n_places}")
     return model
 
 

@@ -1,6 +1,6 @@
 """Training and tagging on a Dask cluster: a loss is a sum over shards, and the shards live on the workers.
 
-The estimators take a cluster as an argument, so that most programs need nothing from here::
+The estimators take a cluster as an argument, so most programs need nothing from here::
 
     ChainCRF(features="ner", cluster="tcp://scheduler:8786").fit_file("s3://corpus/part-*.txt")
 

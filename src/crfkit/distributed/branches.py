@@ -1,4 +1,4 @@
-"""How vectors go down a tree of shards and come back as sums, in the same order whichever worker answers first.
+"""Send vectors down a tree of shards and sum the answers, in the same order whichever worker answers first.
 
 A node of the tree is a shard or, at the root, the client. It knows its own weights and those of each branch below it,
 as places in the *union*: the weights that anything at or below the node has. Only these travel.

@@ -19,7 +19,7 @@ LOST = (OSError, KeyError, asyncio.TimeoutError, TimeoutError)
 
 @dataclass(frozen=True)
 class Place:
-    """Where a shard lives: the address of its worker, and its key there."""
+    """The place of a shard: the address of its worker, and its key there."""
 
     address: str
     key: str

@@ -35,7 +35,7 @@ class ChainParts:
 def chain_part(data: SequenceData, parts: ChainParts, n_threads: int) -> tuple[Loss, Ints]:
     """Return the loss of a shard's sequences, with the weights of the attributes that occur in them, and their places.
 
-    An attribute keeps all its weights, also those of labels that it does not have here, since the model expects them.
+    An attribute keeps all its weights, also for labels that it does not have here, since the model expects them.
     """
     field = parts.field
     keep, keep_pairs = np.zeros(field.n_attributes, dtype=bool), np.zeros(field.n_pair_attributes, dtype=bool)
@@ -68,7 +68,7 @@ def shard_precision(options: ChainOptions, n_positions: int) -> str:
 
 
 def shard_count(client: Client, cluster: Cluster, n: int) -> int:
-    """Return how many shards n sequences or graphs are split into: as many as were asked for, or one per worker."""
+    """Return how many shards n sequences or graphs are split into: as many as requested, or one per worker."""
     wanted = cluster.shards or len(client.nthreads())
     return max(1, min(wanted, n))
 

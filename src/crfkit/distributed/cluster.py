@@ -34,7 +34,7 @@ CONNECT = 15.0  # seconds
 START_ATTEMPTS = 5  # of all processes of a local cluster: Dask gives up if one of them ends before it has registered
 NOTES = "CRFKIT_LOCAL_NOTES"  # variable of the environment: a folder
 IMPORTED = "imported"  # file there: a worker has imported a script that starts a cluster
-# Dask has workers return memory at every chance, so that vectors of weights and gradients would take new pages in every
+# Dask has workers return memory at every chance, so vectors of weights and gradients would take new pages in every
 # evaluation; ours keep it.
 LOCAL_ENVIRONMENT = {"MALLOC_MMAP_THRESHOLD_": str(1 << 28), "MALLOC_TRIM_THRESHOLD_": str(1 << 28)}
 
@@ -47,12 +47,12 @@ class Cluster:
     ----------
     address : "tcp://host:port" or "tls://host:port" of a scheduler, the path of a scheduler file (.json), "local:4" for
         four processes on this machine, or an object: ``dask.distributed.Client`` or a cluster such as
-        ``LocalCluster``. An object may carry a ``Security``; for an address, Dask's configuration has it
+        ``LocalCluster``. An object may have a ``Security``; for an address, it comes from Dask's configuration
     shards : number of parts that the training set is split into; None for one per worker. Dask bags and frames have a
         shard per partition instead
     transport : "double", or "single" to send weights and gradients as 32-bit numbers while the shards compute in single
         precision, which chains of 32,768 positions and more do until a solver sees rounding errors: half the bytes
-    timeout : seconds that one evaluation may take; after that, workers that do not answer are taken to be lost
+    timeout : seconds that one evaluation may take; after that, workers that do not answer count as lost
     retries : how many times in a row workers may be lost, or not answer, before training gives up
 
     >>> Cluster("local:2", shards=4).shards
@@ -91,7 +91,7 @@ class Cluster:
 def connect(cluster: object) -> Iterator[Client]:
     """Yield a ``distributed.Client`` of a cluster that has at least one worker with this version of crfkit.
 
-    What was started or opened here is closed at the end; a client or a cluster object that was given stays open.
+    Whatever this started or opened is closed at the end; a given client or cluster object stays open.
 
     >>> with connect("local:1") as client:
     ...     client.submit(sum, [1, 2]).result()
@@ -284,7 +284,7 @@ def short(error: BaseException) -> str:
 
 
 def bounded(call: Callable[[], Result], seconds: float) -> Result:
-    """Return call(), or raise TimeoutError if it takes longer; it then goes on in a thread that nobody waits for."""
+    """Return call(), or raise TimeoutError if it takes longer; it then continues in a thread that nobody waits for."""
     done: concurrent.futures.Future[Result] = concurrent.futures.Future()
 
     def run() -> None:

@@ -3,7 +3,7 @@
 source → raw piece → counts ┐                    ┌ numbered piece → field ┐
 source → raw piece → counts ┴ tree → numbering ──┴ numbered piece → field ┴ tree → field of the whole → shards
 
-Every arrow is a Dask task, so that Dask computes again what a lost worker had. The client sees names and counts, never
+Every arrow is a Dask task, so Dask computes again what a lost worker had. The client sees names and counts, never
 sequences.
 """
 
@@ -132,7 +132,7 @@ def _tree(submit: Callable[..., Future], join: Callable[[Any, Any], object], fut
 
 
 def _result(client: Client, future: Future, timeout: float) -> Any:
-    """Return the result of a task; errors of crfkit as they are, others as a ClusterError.
+    """Return the result of a task; crfkit errors unchanged, others as a ClusterError.
 
     A task may take as long as it needs while there are workers.
     """
@@ -151,7 +151,7 @@ def _result(client: Client, future: Future, timeout: float) -> Any:
         memory = isinstance(error, MemoryError) or type(error).__name__ == "KilledWorker"
         hint = "; the workers may have too little memory" if memory else ""
         raise ClusterError(
-            f"encoding failed on a worker: {type(error).__name__}: {short(error)}{hint}; its log says more"
+            f"encoding failed on a worker: {type(error).__name__}: {short(error)}{hint}; see its log"
         ) from error
 
 

@@ -124,7 +124,7 @@ def last_run(names: Sequence[Label]) -> int:
 def tag_rows(
     model: ChainModel, rows: Rows, batch_size: int, probability: bool
 ) -> tuple[list[Label], list[float] | None]:
-    """Return the label of each row and, if asked for, its marginal probability."""
+    """Return the label of each row and, if requested, its marginal probability."""
     ids = np.zeros(len(rows), dtype=np.int64)
     chances = np.zeros(len(rows)) if probability else None
     for batch in batches(rows.sentences(), batch_size):

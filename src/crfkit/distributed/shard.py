@@ -25,9 +25,6 @@ from crfkit.protocols import Capability, Epochs, Evaluation, Loss
 Maker = Callable[..., tuple[Loss, Ints | None]]
 
 
-_PRECISE = ("finest", "tolerance", "rounding", "trusted")  # of losses with the capability "precision"
-
-
 @dataclass(frozen=True)
 class About:
     """The facts about a shard that the client needs."""
@@ -84,7 +81,7 @@ class Shard:
     async def link(self, places: Sequence[Place], unions: Sequence[Ints | None]) -> Ints | None:
         """Set the shards below, whose unions are given; return the union of their weights and those of this shard.
 
-        None stands for all weights of the whole vector.
+        None means all weights of the whole vector.
         """
         if self._places is None or any(union is None for union in unions):
             if self._places is not None or any(union is not None for union in unions):
@@ -135,7 +132,7 @@ class Shard:
         return self._unknown(request) if evaluation is None else Answer(vector=evaluation.hess_diag())
 
     def _unknown(self, request: Request) -> Answer:
-        """Return nothing if this shard has none of the sequences, else that the weights must be sent."""
+        """Return nothing if this shard has none of the sequences, otherwise that the weights must be sent."""
         none = request.ids is not None and len(self._own_ids(request.ids)[1]) == 0
         return Answer(vector=np.zeros(self._loss.size)) if none else Answer(missing=True)
 

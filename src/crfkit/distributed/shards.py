@@ -1,4 +1,4 @@
-"""All shards of a training set: where they live, how they are asked, and what happens when a worker is lost.
+"""All shards of a training set: places them, sends requests, and replaces shards when a worker is lost.
 
 A shard can be made again from its recipe at any time. If a worker does not answer, its shards are made on other
 workers, the tree is linked again, and the request is repeated: the sum has the same terms in the same order.
@@ -30,9 +30,9 @@ from crfkit.wording import counted
 TIMED_OUT = (TimeoutError, asyncio.TimeoutError)
 CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 BALANCE = 5.0  # seconds between looks for workers without a shard
-LOOK = 2.0  # seconds between looks whether workers that data are sent to are still there
-PING = 10.0  # seconds in which a worker that computes must still answer
-GONE = (
+LIVENESS_INTERVAL = 2.0  # seconds between looks whether workers that data are sent to are still there
+PING_TIMEOUT = 10.0  # seconds in which a worker that computes must still answer
+LOST_CONNECTION = (
     "the scheduler has gone; start it and its workers again, and continue from the last checkpoint (--resume, or "
     "fit(resume=…))"
 )
@@ -41,7 +41,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a shard is made: `make(own, shared, n_threads)` on the worker."""
+    """A recipe for making a shard: `make(own, shared, n_threads)` on the worker."""
 
     make: Maker
     own: Samples  # arrays, names of files, or a Delayed of Dask
@@ -97,14 +97,14 @@ class Shards:
         self._looked = time.monotonic()
         self._avoided: set[str] = set()  # workers that did not answer
         self._direct = _reaches_workers(client)
-        self._retrying(self._stand_all)
+        self._retrying(self._restore_all)
         self.recipes = tuple(replace(recipe, ready=None) for recipe in self.recipes)  # the workers may forget it
 
     def __len__(self) -> int:
         return len(self.recipes)
 
     def about(self) -> list[About]:
-        """Return what every shard says of itself."""
+        """Return the description of every shard."""
 
         async def go() -> list[About]:
             return list(await asyncio.gather(*(ask(self._rpc, self._places[i], "about") for i in range(len(self)))))
@@ -154,7 +154,7 @@ class Shards:
         except RuntimeError as error:
             if self._client.status not in ("closing", "closed"):
                 raise
-            raise ClusterError(f"{GONE}: {short(error)}") from error
+            raise ClusterError(f"{LOST_CONNECTION}: {short(error)}") from error
 
     def _retrying(self, function: Callable[[], Value]) -> Value:
         """Return what a function returns; when workers are lost, replace their shards and call it again."""
@@ -179,17 +179,17 @@ class Shards:
                 except LostError as error:
                     reason = error
 
-    # --- shards that stand and fall
+    # --- creating and repairing shards
 
-    def _stand_all(self) -> None:
+    def _restore_all(self) -> None:
         """Make the shards that do not stand, and link the tree."""
         alive = self._workers()
-        self._stand([i for i in range(len(self)) if not self._stands(i, alive)], self._avoided)
+        self._restore([i for i in range(len(self)) if not self._is_alive(i, alive)], self._avoided)
 
     def _repair(self, timed_out: bool) -> None:
         """Make lost shards again; raise ClusterError if all workers are there and merely slow."""
         alive = self._workers()
-        lost = [i for i in range(len(self)) if not self._stands(i, alive)]
+        lost = [i for i in range(len(self)) if not self._is_alive(i, alive)]
         if not lost:
             silent = self._silent()
             self._avoided |= silent
@@ -200,9 +200,9 @@ class Shards:
                     "with Cluster(timeout=…), or use more workers"
                 )
         self.traffic.lost += len(lost)
-        self._stand(lost, self._avoided)
+        self._restore(lost, self._avoided)
 
-    def _stands(self, number: int, alive: Collection[str]) -> bool:
+    def _is_alive(self, number: int, alive: Collection[str]) -> bool:
         future, place = self._futures.get(number), self._places.get(number)
         return future is not None and future.status == "finished" and place is not None and place.address in alive
 
@@ -210,7 +210,7 @@ class Shards:
         """Return the workers that do not answer though the scheduler believes that they are there."""
 
         async def go() -> list[Any]:
-            calls = [asyncio.wait_for(ask(self._rpc, place, "alive"), PING) for place in self._places.values()]
+            calls = [asyncio.wait_for(ask(self._rpc, place, "alive"), PING_TIMEOUT) for place in self._places.values()]
             return await asyncio.gather(*calls, return_exceptions=True)
 
         answers = self._client.sync(go)
@@ -224,14 +224,14 @@ class Shards:
         """Return the addresses of all workers, and their threads."""
         try:
             # asyncio's own limit, since a scheduler that has gone would be waited for
-            found = self._client.sync(lambda: asyncio.wait_for(self._client.scheduler.identity(), PING))
+            found = self._client.sync(lambda: asyncio.wait_for(self._client.scheduler.identity(), PING_TIMEOUT))
         except TIMED_OUT as error:
-            raise LostError(f"the scheduler has not answered for {PING:g} s") from error
+            raise LostError(f"the scheduler has not answered for {PING_TIMEOUT:g} s") from error
         except LOST as error:
-            raise ClusterError(f"{GONE}: {short(error)}") from error
+            raise ClusterError(f"{LOST_CONNECTION}: {short(error)}") from error
         return {address: int(about["nthreads"]) for address, about in found["workers"].items()}
 
-    def _stand(self, numbers: Sequence[int], avoid: Collection[str]) -> None:
+    def _restore(self, numbers: Sequence[int], avoid: Collection[str]) -> None:
         """Make these shards, spread over the workers, and link the tree."""
         if len(numbers):
             self._make(numbers, avoid)
@@ -268,7 +268,7 @@ class Shards:
             self._register(made)
         missing = [number for number in numbers if self._futures.get(number) is not made[number]]
         if missing:
-            raise LostError(f"the worker of shard {missing[0]} has gone")
+            raise LostError(f"the worker of shard {missing[0]} is gone")
 
     def _register(self, made: dict[int, Future]) -> None:
         """Remember where shards live that are finished."""
@@ -295,9 +295,9 @@ class Shards:
         async def go() -> Any:
             sending = asyncio.ensure_future(send(direct=self._direct, asynchronous=True))
             try:
-                while not (await asyncio.wait({sending}, timeout=LOOK))[0]:
+                while not (await asyncio.wait({sending}, timeout=LIVENESS_INTERVAL))[0]:
                     # Dask waits on for a worker that has gone
-                    found = await asyncio.wait_for(self._client.scheduler.identity(), PING)
+                    found = await asyncio.wait_for(self._client.scheduler.identity(), PING_TIMEOUT)
                     if gone := [address for address in workers if address not in found["workers"]]:
                         raise OSError(f"{gone[0]} has gone")
                 return sending.result()
@@ -327,7 +327,7 @@ class Shards:
         if future.status != "error":
             raise LostError(f"{recipe.name} is {future.status}")
         try:
-            error = future.exception(timeout=PING)
+            error = future.exception(timeout=PING_TIMEOUT)
         except (*CANCELLED, *LOST) as gone:
             raise LostError(f"{recipe.name} was lost with a worker") from gone
         if isinstance(error, DataError) and not error.path:
@@ -397,9 +397,9 @@ class Shards:
         if not moved:
             return
         try:
-            self._stand(moved, [address for address in load if address not in idle])
+            self._restore(moved, [address for address in load if address not in idle])
         except LostError:
-            self._retrying(self._stand_all)
+            self._retrying(self._restore_all)
 
     def describe(self) -> str:
         """Return how many shards there are, and on how many workers."""
@@ -408,13 +408,13 @@ class Shards:
 
 
 def _reaches_workers(client: Client) -> bool:
-    """Return whether the client can connect to a worker itself; else calls go by way of the scheduler."""
+    """Return whether the client can connect to a worker itself; otherwise calls go by way of the scheduler."""
 
     async def go() -> bool:
         address = next(iter((await client.scheduler.identity())["workers"]), None)
         return address is not None and bool(await client.rpc(address).identity())
 
     try:
-        return bool(client.sync(lambda: asyncio.wait_for(go(), PING)))
+        return bool(client.sync(lambda: asyncio.wait_for(go(), PING_TIMEOUT)))
     except LOST:
         return False

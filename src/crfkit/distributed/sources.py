@@ -1,4 +1,4 @@
-"""Where shards come from: pieces of files, or partitions of Dask collections. Only workers read them."""
+"""Sources of shards: pieces of files, or partitions of Dask collections. Only workers read them."""
 
 from __future__ import annotations
 

@@ -30,10 +30,10 @@ def tag_in_pandas(
     """Return a function for Spark's ``DataFrame.mapInPandas``, which adds a column of labels.
 
     Rows of a sentence must be in one partition of Spark and lie together; see the how-to page "How do I tag on a
-    cluster?". Spark hands over a partition in batches. A sentence that goes on in the next batch is held back until it
-    is complete. Spark itself is not needed here: the function takes any iterable of pandas frames.
+    cluster?". Spark hands over a partition in batches. A sentence that continues in the next batch is held back until
+    it is complete. Spark itself is not needed here: the function takes any iterable of pandas frames.
 
-    The parameters are those of :func:`tag_dataframe`.
+    The parameters are as in :func:`tag_dataframe`.
 
     >>> import pandas as pd
     >>> from crfkit import ChainCRF
@@ -71,7 +71,7 @@ class PandasTagger:
 
     def _parts(self, model: ChainModel, frames: Iterable[Frame]) -> Iterator[list[tuple[Frame, Rows]]]:
         """Yield frames, or parts of them, that have whole sentences when they are taken together."""
-        held: list[tuple[Frame, Rows]] = []  # of the sentence that may go on
+        held: list[tuple[Frame, Rows]] = []  # of the sentence that may continue
         for frame in frames:
             if not len(frame):
                 continue

@@ -59,7 +59,7 @@ def tag_bag(model: object, bag: object, what: str = "labels", batch_size: int = 
     what : "labels", or "spans", "marginals", "nbest", "decoded": what `predict_spans`, `predict_marginals`,
         `predict_nbest` and `decode` return for a sequence
     batch_size : sequences that are encoded at a time; fewer take less memory
-    options : of the method: `min_probability` of spans, `n` of nbest and decoded, and so on
+    options : options of the method: `min_probability` of spans, `n` of nbest and decoded, and so on
 
     >>> import dask.bag
     >>> from crfkit import ChainCRF
@@ -120,7 +120,7 @@ def tag_dataframe(
 ) -> Frame:
     """Return a Dask DataFrame with a further column of labels; it has a row per token, as `ChainCRF.predict_frame`.
 
-    Nothing is computed yet. Rows, index, partitions and divisions stay as they are. The rows of a sentence must be in
+    Nothing is computed yet. Rows, index, partitions and divisions stay unchanged. The rows of a sentence must be in
     one partition, or at the end of one and the beginning of the next. See the how-to page "How do I tag on a cluster?"
     for frames in any other order.
 
@@ -129,14 +129,14 @@ def tag_dataframe(
     model : the path of a model file that this process and every worker can read, an address such as
         "s3://bucket/model.crf", or a ChainModel or fitted ChainCRF, which is sent to each worker once
     frame : a ``dask.dataframe.DataFrame``
-    sequence, token : columns of the sentence and of the token, by default those of `ChainCRF.fit_frame`. The sentence
+    sequence, token : columns of the sentence and of the token, by default as in `ChainCRF.fit_frame`. The sentence
         may also be the index
     label : name of the new column
     probability : whether to add a column "probability" with the label's marginal probability
     position : column of the place of the token in its sentence, by which its rows are sorted. Needed after a shuffle;
         without it, rows are in order
-    borders : whether a sentence may go on in the next partition. False saves looking at neighbours, and is needed if
-        different sentences that meet at a border have the same name
+    borders : whether a sentence may continue in the next partition. False avoids reading neighbours, and is needed if
+    different sentences that meet at a border have the same name
     batch_size : sentences that are encoded at a time; fewer take less memory
 
     >>> import dask.dataframe, pandas as pd
@@ -182,7 +182,7 @@ def _tagged_parts(frame: Frame, source: object, work: FrameWork, borders: bool) 
 class Border:
     """The rows of a neighbouring partition that are next to this one and of one sentence.
 
-    With `whole` they are the whole partition, so that the sentence may have begun, or go on, beyond it.
+    With `whole` they are the whole partition, so the sentence may have begun, or continue, beyond it.
     """
 
     rows: Rows

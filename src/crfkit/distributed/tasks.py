@@ -26,7 +26,7 @@ from crfkit.extras import load
 from crfkit.training.tasks import D, I, R, S, Tasks, V
 
 POLL = 5.0  # seconds between questions whether the tasks are still under way
-SILENT = (OSError, TimeoutError, asyncio.TimeoutError)  # what Dask raises if somebody does not answer
+NO_ANSWER = (OSError, TimeoutError, asyncio.TimeoutError)  # what Dask raises if somebody does not answer
 
 
 @contextmanager
@@ -171,12 +171,21 @@ class _Run:
         """Send the data to all workers that answer."""
         options, client = self._options, self._client
         self._workers = bounded(client.nthreads, options.timeout)
-        there = [address for address in self._workers if address not in self._avoided] or list(self._workers)
+        if self._workers and self._avoided.issuperset(self._workers):
+            self._avoided = bounded(self._silent, options.timeout)  # on a busy machine, some were just slow
+        there = [address for address in self._workers if address not in self._avoided]
         if not there:
             raise TimeoutError("there are no workers")
         self._sent = bounded(
             lambda: client.scatter(self._data, workers=there, broadcast=True, hash=False), options.timeout
         )
+
+    def _silent(self) -> set[str]:
+        """Return the workers that the scheduler heard from much earlier than from the last that it heard from."""
+        workers = self._client.scheduler_info(n_workers=-1)["workers"]
+        heard = {address: float(worker["last_seen"]) for address, worker in workers.items()}
+        newest = max(heard.values(), default=0.0)
+        return {address for address, when in heard.items() if newest - when >= self._options.timeout / 2}
 
     def _submit(self, task: _Task) -> Future:
         arguments = [self._known(argument) for argument in task.arguments]
@@ -210,7 +219,7 @@ class _Run:
                     return future.result(timeout=self._options.timeout)
             except (self._distributed.CancelledError, concurrent.futures.CancelledError) as lost:
                 self._again(key, lost)
-            except SILENT as silent:
+            except NO_ANSWER as silent:
                 if future.status == "finished":  # but its result does not arrive
                     self._again(key, silent)
                 elif not watch.alive([task.key for task in self._futures.values()]):
@@ -251,14 +260,14 @@ class _Run:
         while True:
             try:
                 bounded(lambda: self._client.wait_for_workers(1, timeout=self._options.timeout), self._options.timeout)
-            except SILENT as error:
+            except NO_ANSWER as error:
                 raise ClusterError(
                     f"the cluster has not answered, or has had no workers, for {self._options.timeout:g} s; start some "
                     f"with `dask worker {self._client.scheduler.address}`, or wait longer: Cluster(timeout=…)"
                 ) from error
             try:
                 send()
-            except (*SILENT, concurrent.futures.CancelledError) as error:
+            except (*NO_ANSWER, concurrent.futures.CancelledError) as error:
                 self._lost(None, error, 1)
             else:
                 self._losses.pop(None, None)
@@ -289,7 +298,7 @@ class _Watch:
 
         A task may take as long as it needs, on a worker that the scheduler hears from.
         """
-        with suppress(*SILENT):
+        with suppress(*NO_ANSWER):
             heard = bounded(lambda: self._ask(set(keys)), self._patience)
             if heard.items() - self._heard.items():
                 self._since = time.monotonic()

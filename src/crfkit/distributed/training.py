@@ -35,7 +35,7 @@ ReadDev = Callable[[TaggedCorpus], Dev | None]
 
 
 def selecting(loss: ShardedLoss, solver: Solver) -> Loss:
-    """Return the loss with candidates if the solver selects attributes and the loss can, else itself."""
+    """Return the loss with candidates if the solver selects attributes and the loss can, otherwise itself."""
     selects = Capability.CANDIDATES in solver.needs and Capability.HESSP in loss.capabilities
     return ShardedCandidates(loss) if selects and loss.name in (ChainLikelihood.name, SoftmaxMargin.name) else loss
 
@@ -55,7 +55,7 @@ def fit_urls(
     """Return a model of files that the workers read, and how training went.
 
     `paths` are paths, globs or URLs of any file system that fsspec knows; every worker must be able to read them. The
-    attributes, their order and the weights are those of training on one machine, whatever the number of shards.
+    attributes, their order and the weights are the same as on one machine, whatever the number of shards.
     """
     patterns = []
     for path in paths:

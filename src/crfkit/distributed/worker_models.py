@@ -28,7 +28,7 @@ from crfkit.extras import load as load_package
 from crfkit.files import atomic as files
 from crfkit.files import modelfile
 
-MOST = 4  # models that a process keeps
+MAX_MODELS = 4  # models that a process keeps
 ADVICE = (
     "every worker must be able to read it: put it in a folder that all machines share, give an address such as s3://…, "
     "or pass the model itself instead of its path"
@@ -127,7 +127,7 @@ def model_source(given: object) -> Source:
 
 
 def local_model(source: Source) -> ChainModel:
-    """Return the model in the process that sets up a job; say so if it cannot be read here."""
+    """Return the model in the process that sets up a job; the error names this process if it cannot be read."""
     try:
         return source.model()
     except ModelFileError as error:
@@ -144,7 +144,7 @@ class _Entry:
 class LoadedModels:
     """The models that were used last. Each is loaded once, however many threads ask for it at the same time."""
 
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self, most: int = MAX_MODELS) -> None:
         self._most = most
         self._lock = Lock()
         self._entries: OrderedDict[str, _Entry] = OrderedDict()

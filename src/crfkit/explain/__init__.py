@@ -1,4 +1,4 @@
-"""Why a model errs, which labels are wrong, what to label next, and whether one model is better than another."""
+"""Explain a model's errors, find wrong labels, choose what to label next, and compare two models."""
 
 from crfkit.explain.comparison import Comparison, Difference, compare
 from crfkit.explain.label_errors import Group, LabelErrors, Suspect, find_label_errors, suspect_labels

@@ -1,7 +1,7 @@
 """A chain that has also seen labels which may be wrong: p(y | x, given) ∝ p(y | x) · Π_t p(given_t | y_t).
 
 The second factor is the channel: the probability that an annotator writes label k where j is right. In the chain it is
-one more attribute at each position, "label k was given", whose weight for label j is log p(k | j), so that inference
+one more attribute at each position, "label k was given", whose weight for label j is log p(k | j), so inference
 stays exact, whatever the chain has: orders, pair attributes, constraints.
 """
 
@@ -35,7 +35,7 @@ def with_given(data: SequenceData, given: Ids, n_attributes: int) -> SequenceDat
 def with_channel(model: ChainModel, log_channel: Floats) -> ChainInference:
     """Return inference of a model with log p(k | j) = log_channel[j, k].
 
-    The labels k that may be given need not be those of the model.
+    The labels k that may be given need not be labels of the model.
     """
     field, K = model.field, log_channel.shape[1]
     state, of_class = field.blocks["state"].extended(K), field.blocks["class"].extended(K, empty=True)

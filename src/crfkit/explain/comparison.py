@@ -1,4 +1,4 @@
-"""Whether one tagger is better than another on the same sentences: paired bootstrap and approximate randomisation."""
+"""Test whether one tagger is better than another: paired bootstrap and approximate randomisation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from crfkit._types import Entries, Floats, Label
 from crfkit.errors import DataError, ParameterError
 from crfkit.schemes import are_phrases, in_scheme_of, phrases
 
-DRAWN = 5_000_000  # numbers that are drawn at once
+MAX_NUMBERS_AT_ONCE = 5_000_000  # numbers that are drawn at once
 
 
 class Interval(NamedTuple):
@@ -26,7 +26,8 @@ class Difference:
     """A score of two taggers, with confidence intervals from resampled sentences.
 
     `p_bootstrap` is the chance of a difference at least as large if the true one is 0, from the bootstrap distribution
-    moved to 0; `p_randomisation` that of one at least as large if the outputs of the two were swapped at random.
+    moved to 0; `p_randomisation` the probability of one at least as large if the outputs of the two were swapped at
+    random.
     """
 
     score: str
@@ -41,13 +42,13 @@ class Difference:
 
     @property
     def significant(self) -> bool:
-        """Return whether the confidence interval of the difference leaves out 0."""
+        """Return whether the confidence interval of the difference excludes 0."""
         return self.interval.low > 0 or self.interval.high < 0
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """How two taggers differ on a test set; `print` shows it."""
+    """The differences of two taggers on a test set; `print` shows them."""
 
     differences: dict[str, Difference]  # by score: "F1 of phrases", "accuracy"
     sequences: int
@@ -99,7 +100,7 @@ def compare(
 
     Sequences are resampled with replacement, the same for both (a paired bootstrap). Scores are accuracy and, if the
     labels mark phrases, F1 of phrases. Labels in another tagging scheme than the gold ones are converted to it first,
-    and `notes` says so.
+    and `notes` mentions it.
 
     >>> gold = 20 * [["B-PER", "O"], ["O", "B-LOC"]]
     >>> found = compare(gold, 40 * [["B-PER", "O"]], gold, samples=200)
@@ -118,7 +119,9 @@ def compare(
         rewritten = in_scheme_of(gold, (first, second)[k])
         if rewritten.scheme is not None:
             origin, target = map(str.upper, rewritten.scheme)
-            notes.append(f"the labels of {name} are {origin}; they were converted to {target}, that of the gold labels")
+            notes.append(
+                f"the labels of {name} are {origin}; they were converted to {target}, the scheme of the gold labels"
+            )
             first, second = (rewritten.labels, second) if k == 0 else (first, rewritten.labels)
     counts = [sentence_counts(gold, rows) for rows in (first, second)]
     differing = [n for n, rows in enumerate(zip(first, second, strict=True)) if rows[0] != rows[1]]
@@ -168,7 +171,7 @@ def check_sampling(samples: int, confidence: float) -> None:
 
 
 def sentence_counts(gold: Sequence[Sequence[Label]], predicted: Sequence[Sequence[Label]]) -> dict[str, Floats]:
-    """Return what scores are made of, for each sequence: right labels, labels, and counts of phrases."""
+    """Return the counts that scores are computed from, for each sequence: right labels, labels, and phrases."""
     rows = list(zip(gold, predicted, strict=True))
     counts = {
         "right": np.array([sum(x == y for x, y in zip(g, p, strict=True)) for g, p in rows], dtype=np.float64),
@@ -205,7 +208,7 @@ def bootstrap(counts: dict[str, Floats], samples: int, seed: int = 0) -> dict[st
 
 
 def interval(values: Floats, confidence: float) -> Interval:
-    """Return the quantiles that leave out (1 − confidence)/2 at each end."""
+    """Return the quantiles (1 − confidence)/2 and (1 + confidence)/2."""
     low, high = np.quantile(values, [(1 - confidence) / 2, (1 + confidence) / 2])
     return Interval(float(low), float(high))
 
@@ -232,7 +235,7 @@ def _swapped(samples: int, tables: Sequence[Floats], rng: np.random.Generator) -
 
 def _chunks(samples: int, n: int) -> Iterator[int]:
     """Yield how many samples of n numbers are drawn at a time, so that memory stays bounded."""
-    most = max(1, DRAWN // max(n, 1))
+    most = max(1, MAX_NUMBERS_AT_ONCE // max(n, 1))
     for begin in range(0, samples, most):
         yield min(most, samples - begin)
 

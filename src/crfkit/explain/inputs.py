@@ -55,7 +55,7 @@ def given_labels(y: Iterable[Iterable[Label]]) -> list[list[Label]]:
 
 
 def read_labelled(model: ChainModel, source: ColumnSource) -> Labelled:
-    """Read a labelled file for a model: a column file, CoNLL-U, or a data file of CRFsuite.
+    """Read a labelled file for a model: a column file, CoNLL-U, or a CRFsuite data file.
 
     Raises DataError if the file has no sequences or none of the model's labels.
     """
@@ -87,7 +87,7 @@ def read_labelled(model: ChainModel, source: ColumnSource) -> Labelled:
 def read_unlabelled(model: ChainModel, source: ColumnSource) -> Labelled:
     """Read sequences without labels, as `crfkit tag` does; `y` has the last column where there is one more than needed.
 
-    Labels of a data file of CRFsuite are kept as well.
+    Labels of a CRFsuite data file are kept as well.
     """
     file, kind = ColumnFile.of(source), model.vocabulary.kind
     if kind in ("matrix", "observations"):

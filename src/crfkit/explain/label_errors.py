@@ -2,13 +2,13 @@
 
 A model that was trained on other sequences gives p(y | x). What was written down, `given`, is evidence as well: most of
 it is right. Both together are the posterior p(y | x, given) ∝ p(y | x) · Π_t c(given_t | y_t)^trust, with a channel c
-that says how often an annotator writes k for j (:mod:`crfkit.explain.channel`). A position is suspect by
+with the probability that an annotator writes k for j (:mod:`crfkit.explain.channel`). A position is suspect by
 
     1 − p(y_t = given_t | x, given),
 
-so that given labels around it count, which 1 − p(y_t = given_t | x) ignores. The channel is estimated by
+so given labels around it count, which 1 − p(y_t = given_t | x) ignores. The channel is estimated by
 expectation–maximisation: c(k | j) is the share of k among the positions that are probably j. `trust` is below 1 because
-wrong labels come in groups (all labels of a phrase), so that they confirm each other.
+wrong labels come in groups (all labels of a phrase), so they confirm each other.
 
 Models learn from wrong labels, too. In the second round they are trained on corrected labels, each on those of other
 folds, and the given labels are judged again. A label is corrected there if it is very suspect: it gets the one of the
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 # chosen on 3,000 corrupted sentences each of CoNLL-2000 and of Spanish names
 TRUST = 0.3
-CERTAIN = 0.8  # labels that are more suspect than this are corrected before the next round
+CORRECTION_THRESHOLD = 0.8  # labels that are more suspect than this are corrected before the next round
 NOISE = 0.05  # the share of wrong labels that estimation begins with
 STEPS = 5  # of expectation–maximisation
 
@@ -69,12 +69,12 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LabelErrors:
-    """How suspect each given label is. `print` shows the most suspect ones and groups of corrections."""
+    """The suspicion of each given label. `print` shows the most suspect ones and groups of corrections."""
 
     given: list[list[Label]]
     corrected: list[list[Label]]
     scores: list[Floats]  # of each position: 1 − p(given | x, given labels around it)
-    marginals: list[Floats]  # of each position: p(given | x), of models that learnt from the labels as they are given
+    marginals: list[Floats]  # of each position: p(given | x), of models that learnt from the given labels
     tokens: list[list[str]]
 
     def ranked(self, n: int | None = None) -> list[Suspect]:
@@ -200,7 +200,7 @@ def find_label_errors(
         found = _errors(judged, given, names, X)
         marginals = found.marginals if turn == 0 else marginals
         learnt_from = [
-            [b if score > CERTAIN else a for a, b, score in zip(old, new, scores.tolist(), strict=True)]
+            [b if score > CORRECTION_THRESHOLD else a for a, b, score in zip(old, new, scores.tolist(), strict=True)]
             for old, new, scores in zip(given, found.corrected, found.scores, strict=True)
         ]
     return replace(found, marginals=marginals)
@@ -242,7 +242,7 @@ class _Judged:
         return cls(model, data, encode_labels(given, data.lengths, place), own, at)
 
     def spread(self, p: Floats, n: int) -> Floats:
-        """Return probabilities of the model's labels as those of all labels."""
+        """Return probabilities of the model's labels as probabilities of all labels."""
         table = np.zeros((len(p), n))
         table[:, self.own] = p
         return table

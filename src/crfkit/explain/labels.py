@@ -1,4 +1,4 @@
-"""Which labels are confused, and which kinds of mistakes are made with phrases."""
+"""Count which labels are confused, and which kinds of mistakes are made with phrases."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KINDS = ("boundary", "type", "both", "missed", "invented")
 
 @dataclass(frozen=True, eq=False)
 class Confusions:
-    """How often each label was predicted where another was right: `counts` [gold, predicted], in order of `labels`."""
+    """Counts of labels predicted where others were right: `counts` [gold, predicted], in order of `labels`."""
 
     labels: list[Label]
     counts: Ints
@@ -84,9 +84,10 @@ def confusions(y_true: Iterable[Sequence[Label]], y_pred: Iterable[Sequence[Labe
 
 
 class Mistake(NamedTuple):
-    """A gold phrase that was not found as it is, a predicted phrase that is wrong, or the two that belong together.
+    """A gold phrase that was not found exactly, a predicted phrase that is wrong, or the two that belong together.
 
-    kind : "boundary" (right type, other ends), "type" (right ends, other type), "both" (they overlap, and that is all),
+    kind : "boundary" (right type, other ends), "type" (right ends, other type), "both" (they overlap, but type and ends
+    are wrong),
         "missed" (nothing was found there), "invented" (nothing is there)
     """
 
@@ -120,7 +121,7 @@ class Mistakes(Sequence[Mistake]):
 
     @property
     def by_type(self) -> dict[str, dict[str, int]]:
-        """Return the number of mistakes of each kind by type of phrase: that of the gold one where there is one."""
+        """Return the number of mistakes of each kind by type of phrase (the gold phrase's, if there is one)."""
         found: Counter[tuple[str, str]] = Counter()
         for item in self.items:
             phrase = item.gold or item.predicted

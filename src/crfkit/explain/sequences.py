@@ -125,7 +125,7 @@ def learning_curve(
     """Train on growing parts of a training set and score each model on a test set.
 
     sizes : numbers of sequences, or shares of all between 0 and 1
-    seeds : number of random orders; the smaller parts of an order are contained in the larger ones
+    seeds : number of random orders; within an order, each part contains the smaller ones
     scorer : ``scorer(estimator, X, y)``; by default F1 of phrases or, if the labels do not mark phrases, accuracy
     progress : called with the number of trainings that are done and the number of all
 

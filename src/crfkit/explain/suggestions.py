@@ -1,15 +1,16 @@
-"""Which unlabelled sequences to label next: those that the model is least sure of, without near-duplicates.
+"""Choose the sequences to label next: those that the model is least sure of, without near-duplicates.
 
 With node marginals p_t(j), the value of a sequence of T positions is
 
-    entropy          Σ_t H(p_t) / n, with H(p) = −Σ_j p(j) log p(j) and n = max(T, SHORT)
+    entropy          Σ_t H(p_t) / n, with H(p) = −Σ_j p(j) log p(j) and n = max(T, MIN_POSITIONS)
     margin           1 − (p(y¹ | x) − p(y² | x)) of the two best labellings, over √n
     expected-change  √(Σ_t |x_t|² Σ_j p_t(j) (1 − p_t(j))) / √n, about how long a gradient its labels are expected to
                      bring for the weights of attributes x_t
 
-Long sequences tell more, but cost more to label. Sequences shorter than SHORT count as that long: a single uncertain
-word is not worth more than a whole uncertain sentence. The divisors were chosen for the number of labels that are
-needed to reach a score, on chunking; larger values of SHORT save labels there and cost as many on Spanish names.
+Long sequences tell more, but cost more to label. Sequences shorter than MIN_POSITIONS count as that long: a single
+uncertain word is not worth more than a whole uncertain sentence. The divisors were chosen for the number of labels that
+are needed to reach a score, on chunking; larger values of MIN_POSITIONS save labels there and cost as many on Spanish
+names.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from crfkit.errors import ParameterError
 from crfkit.explain.inputs import trained_model
 from crfkit.names import unknown_name
 
-SHORT = 5  # positions
+MIN_POSITIONS = 5  # positions
 SHORTLIST = 5  # diversity looks at the best n·SHORTLIST sequences
 
 
@@ -110,7 +111,7 @@ STRATEGIES: Mapping[str, Callable[[ChainModel, SequenceData], Floats]] = {
 
 def _cost(data: SequenceData) -> Ints:
     """Return how many positions count as the cost of labelling each sequence."""
-    lengths: Ints = np.maximum(data.lengths, SHORT)
+    lengths: Ints = np.maximum(data.lengths, MIN_POSITIONS)
     return lengths
 
 

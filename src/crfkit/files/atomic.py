@@ -125,7 +125,7 @@ class Signature:
 
 
 def signature(path: str | Path) -> Signature | None:
-    """Return the signature of a file as it is now, or None if there is none."""
+    """Return the current signature of a file, or None if there is none."""
     try:
         found = os.stat(path)
     except OSError:
@@ -194,7 +194,7 @@ def is_special(path: str | Path) -> bool:
 def replacing(
     path: str | Path, error: Callable[[str], Exception] | None = None, durable: bool = True
 ) -> Iterator[BinaryIO]:
-    """Open a file for writing; an older one is replaced when the new one is complete and on the disk, else it stays.
+    """Open a file for writing; it replaces an older one only when it is complete and on the disk.
 
     A new file has the permissions that the process gives to new files, and a file that takes the place of an older one
     has those of the older one. A device or a pipe, such as /dev/null, is written to and never replaced. Where the
@@ -239,7 +239,7 @@ def write(path: str | Path, contents: bytes, error: Callable[[str], Exception] |
 
 
 class _Failure:
-    """How errors of the system are told: in the words and the class of errors of the caller."""
+    """Turns system errors into errors of the caller's class and wording."""
 
     def __init__(self, error: Callable[[str], Exception]) -> None:
         self._error = error

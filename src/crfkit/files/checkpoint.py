@@ -1,7 +1,7 @@
-"""A run of a solver in a file: its weights and the state from which it goes on.
+"""A run of a solver in a file: its weights and the state from which it continues.
 
-A run that was cut off and goes on from its checkpoint with the same data and options ends at the same weights as one
-that was not.
+A run that was interrupted and continues from its checkpoint with the same data and options ends at the same weights as
+one that was not.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Checkpoint:
 
     @classmethod
     def at(cls, iteration: Any) -> Checkpoint:
-        """Return the checkpoint of an iteration, as callbacks see it. The limit of iterations counts on from there."""
+        """Return the checkpoint of an iteration, as callbacks see it. The limit of iterations counts from there."""
         return cls(iteration.w, dict(iteration.saved()))
 
     def save(self, path: str | Path) -> None:
@@ -63,14 +63,14 @@ class Checkpoint:
 
 
 class Checkpoints:
-    """A callback that writes a checkpoint from time to time, so that training can go on after a crash.
+    """A callback that writes a checkpoint from time to time, so that training can continue after a crash.
 
     Parameters
     ----------
     path : the file; each checkpoint replaces the one before.
     every : time between checkpoints: seconds, or a text such as "90s", "10m" or "2h"; "20it" is 20 iterations.
 
-    A checkpoint that cannot be written is a warning, and training goes on.
+    If a checkpoint cannot be written, crfkit warns and continues.
 
     >>> import tempfile
     >>> from crfkit import ChainCRF
@@ -99,7 +99,7 @@ class Checkpoints:
         try:
             Checkpoint.at(iteration).save(self._path)
         except ModelFileError as error:
-            warn_caller(f"{error}; training goes on without this checkpoint", CheckpointWarning)
+            warn_caller(f"{error}; training continues without this checkpoint", CheckpointWarning)
         self._last = (time.monotonic(), number)
 
 

@@ -210,7 +210,7 @@ def read_columns(
 ) -> tuple[list[list[tuple[str, ...]]], list[list[str]]]:
     """Return the contents of a column file as lists: (tokens as tuples of columns, labels of the last column).
 
-    With label=False every column is a feature column and the second list is empty. The other options are those of
+    With label=False every column is a feature column and the second list is empty. The other options are as in
     :class:`ColumnFile`. Training from a file does not need this: :meth:`ChainCRF.fit_file` streams.
     """
     X: list[list[tuple[str, ...]]] = []

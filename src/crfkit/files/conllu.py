@@ -42,7 +42,7 @@ def is_conllu(start: bytes, end: bool = False, comments: bool = False) -> bool |
 
     A file is taken for CoNLL-U only if its first line that does not start with # has ten cells between tabs, of which
     the first is the number of a first token and HEAD and FEATS are what they must be. In such a file no token line can
-    start with #, so that no token is taken for a comment. `comments` says whether comments came before this.
+    start with #, so that no token is taken for a comment. `comments`: whether comments came before this.
     """
     lines = start.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     for line in lines if end else lines[:-1]:

@@ -176,7 +176,7 @@ def _weight(declaration: str, file: ColumnFile, number: int) -> float:
 
 
 def _hidden(line: str, file: ColumnFile, number: int) -> str:
-    """Return the line with control characters in place of escaped ones, so that every colon begins a value."""
+    """Return the line with control characters instead of escaped ones, so that every colon begins a value."""
     if _COLON in line or _BACKSLASH in line:
         raise DataError("a control character (code 0 or 1) in the line", file.name, number)
     return line.replace("\\\\", _BACKSLASH).replace("\\:", _COLON)

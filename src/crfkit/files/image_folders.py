@@ -12,14 +12,14 @@ from crfkit.files.pictures import SUFFIXES
 
 MASK = "_mask"  # what `crfkit segment apply` adds to the name of an image
 OTHERS = ("_overlay", "_probability")  # its other pictures
-MOST = 20  # problems that one message lists
+MAX_LISTED = 20  # problems that one message lists
 
 
 def list_images(folder: str | Path, pattern: str | None = None) -> dict[str, Path]:
     """Return {name: file} of the images in a folder, in the order of their names.
 
-    The name is that of the file without its ending or, with a pattern such as "{name}_mask.png", the part that stands
-    for {name}; other files are left out. A pattern without an ending takes any of those that images have.
+    The name is the file name without its ending or, with a pattern such as "{name}_mask.png", the part that stands
+    for {name}; other files are ignored. A pattern without an ending takes any of those that images have.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -86,7 +86,7 @@ def pair_folders(
     ]
     pairs = [(path, partners[name]) for name, path in pictures.items() if name in partners]
     if problems and not pairs and mask_pattern is None:
-        problems.append("if the names of masks have something added, say so: --mask-pattern '{name}_gt.png'")
+        problems.append("if the names of masks have something added, give a pattern: --mask-pattern '{name}_gt.png'")
     if unpaired is None:
         raise_all(problems)
     else:
@@ -105,8 +105,8 @@ def raise_all(problems: Sequence[str]) -> None:
     listed = merge_alike(problems)
     if len(listed) == 1:
         raise DataError(listed[0])
-    more = [f"… and {len(listed) - MOST} more"] if len(listed) > MOST else []
-    raise DataError("\n  ".join([f"{len(problems)} problems:", *listed[:MOST], *more]))
+    more = [f"… and {len(listed) - MAX_LISTED} more"] if len(listed) > MAX_LISTED else []
+    raise DataError("\n  ".join([f"{len(problems)} problems:", *listed[:MAX_LISTED], *more]))
 
 
 def merge_alike(problems: Sequence[str], figures: bool = True) -> list[str]:
@@ -127,9 +127,9 @@ def merge_alike(problems: Sequence[str], figures: bool = True) -> list[str]:
         if len(names) < len(others) or not others:
             listed += [first, *others]
             continue
-        more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
+        more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
         count = f"{len(names)} others: " if len(names) > 1 else ""
-        listed.append(f"{first} (the same is true of {count}{', '.join(names[:MOST])}{more})")
+        listed.append(f"{first} (the same is true of {count}{', '.join(names[:MAX_LISTED])}{more})")
     return listed
 
 

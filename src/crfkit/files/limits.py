@@ -45,7 +45,7 @@ _NUMBER = re.compile(r"([0-9.]+(?:e[0-9]+)?)\s*([kmgt]?)b?", re.IGNORECASE)
 
 
 def current() -> Limits:
-    """Return the limits in force: those of `raised`, else of the environment, else the defaults."""
+    """Return the limits in force: from `raised`, otherwise from the environment, otherwise the defaults."""
     return _raised[-1] if _raised else _from_environment()
 
 
@@ -56,7 +56,7 @@ def raised(**limits: int | str) -> Iterator[None]:
     _raised.append(mine)
     try:
         yield
-    finally:  # blocks of other threads may have begun later and still go on
+    finally:  # blocks of other threads may have begun later and still continue
         del _raised[next(k for k, other in enumerate(_raised) if other is mine)]
 
 
@@ -88,7 +88,7 @@ def check_labels(n_labels: int, order: int, file_size: int) -> None:
 
 
 def size_text(n_bytes: float) -> str:
-    """Return a number of bytes for people.
+    """Return a number of bytes as readable text, such as "1.5 GB".
 
     >>> size_text(7_200_000_000)
     '7.2 GB'

@@ -54,7 +54,7 @@ def _has_returns(blocks: Iterator[bytes]) -> tuple[bool, Iterator[bytes]]:
 
 
 def checked_lines(blocks: Iterable[bytes], name: str, returns: bool = False) -> Iterator[bytes]:
-    """Yield the blocks as they are; raise LimitError, before a block is handed out, if a line is too long.
+    """Yield the blocks unchanged; raise LimitError, before a block is handed out, if a line is too long.
 
     Lines end with line feeds or, with `returns`, with carriage returns as well.
     """

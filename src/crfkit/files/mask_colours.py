@@ -42,7 +42,7 @@ def read_colours(given: object) -> Colours:
     """Return the map of colours that a dict, a text such as "black=0, #ff0000=1" or a file describes.
 
     A file has a line per colour: ``#ff0000 1``, ``red 1`` or ``255 0 0 1``, also separated by commas or =. The class
-    "ignore" says that pixels of this colour have no known class.
+    "ignore" means that pixels of this colour have no known class.
 
     >>> read_colours("black=0, #800000=1, white=ignore")
     ((0, 0, 0, 0), (128, 0, 0, 1), (255, 255, 255, None))

@@ -25,7 +25,7 @@ THRESHOLD = 127  # of masks in lossy files
 
 @dataclass(frozen=True)
 class MaskRules:
-    """How to read masks.
+    """Rules for reading masks.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class MaskRules:
     def _threshold(self, array: Array, where: str) -> Mask:
         if self.multiclass or self.ignore:
             what = "classes" if self.multiclass else "pixels to ignore"
-            raise DataError(f"{where} is a lossy file, so that its {what} cannot be told apart; save it as PNG")
+            raise DataError(f"{where} is a lossy file, so its {what} cannot be told apart; save it as PNG")
         return np.where(array.astype(np.int64) > THRESHOLD, 255, 0)
 
     def _checked(self, mask: Mask, where: str) -> Mask:
@@ -146,11 +146,10 @@ def read_mask(
     """Return [H, W] integers, from a path or an array of integers or bool.
 
     A mask has at most two values, or any with `multiclass`. A lossy file (JPEG, lossy WebP), whose grey levels are
-    never quite those that were saved, is thresholded: 255 where they are above 127, else 0. A file with a palette gives
-    the numbers of its colours (a GIF of greys gives the grey levels). Pixels whose class is not known are `VOID`: they
-    are masked (numpy.ma), None or NaN in arrays, or have a value of `ignore`. (−1 stays here; in a set of masks it is
-    unknown unless all others are 1.)
-    `colours` is {colour: class}.
+    never quite those that were saved, is thresholded: 255 where they are above 127, otherwise 0. A file with a palette
+    gives the numbers of its colours (a GIF of greys gives the grey levels). Pixels whose class is not known are `VOID`:
+    they are masked (numpy.ma), None or NaN in arrays, or have a value of `ignore`. (−1 stays here; in a set of masks it
+    is unknown unless all others are 1.) `colours` is {colour: class}.
 
     >>> mask = read_mask(np.array([[0, 1], [1, 255]]), ignore=255)
     >>> (mask == VOID).tolist()

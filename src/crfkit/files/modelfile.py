@@ -50,8 +50,8 @@ _NAMES = {np.dtype(dtype): name for name, dtype in _DTYPES.items()}
 MOST_WEIGHT = 1e100
 # "8bit": a byte for each weight, and a step for each 64 of them; no weight is off by more than half a step
 FORMS_OF_WEIGHTS = ("double", "8bit")
-LARGE = 1_000_000  # bytes; larger files are looked at before they are read
-LATER = 4_000_000  # bytes; the checksums of more are computed while the model is made
+LARGE_FILE = 1_000_000  # bytes; larger files are looked at before they are read
+LAZY_CHECKSUM_BYTES = 4_000_000  # bytes; the checksums of more are computed while the model is made
 
 
 @dataclass(frozen=True)
@@ -189,9 +189,9 @@ def _read(path: str | Path, make: Callable[[Contents], Model]) -> Model:
 
 def _check_head(path: str | Path, head: bytes, size: int) -> None:
     """Raise ModelFileError, before a large file is read, if it does not begin as a model does."""
-    if size > LARGE and int.from_bytes(head[:8], "little") > min(_MAX_HEADER, size - 8):
+    if size > LARGE_FILE and int.from_bytes(head[:8], "little") > min(_MAX_HEADER, size - 8):
         raise ModelFileError(f"{path}: not a crfkit model, or truncated: its header does not fit the file", path)
-    if size > LARGE and head[8:9] != b"{":
+    if size > LARGE_FILE and head[8:9] != b"{":
         raise ModelFileError(f"{path}: not a crfkit model (no crfkit metadata in its header)", path)
 
 
@@ -238,7 +238,7 @@ def _parse(buffer: Any) -> Contents:
         for name in tensors:
             check(name)
 
-    if len(data) >= LATER:
+    if len(data) >= LAZY_CHECKSUM_BYTES:
         return Contents(str(metadata.get("kind")), metadata, tensors, _in_background(check_all))
     check_all()
     return Contents(str(metadata.get("kind")), metadata, tensors)

@@ -9,12 +9,12 @@ ATTRIBUTE_FILE = (
     "has the label last; learn from attributes without a template, as in crfkit train FILE --format crfsuite -m MODEL "
     "or, in Python, ChainCRF().fit_file(path, format='crfsuite')"
 )
-MANY = 100  # different labels are always accepted
+MAX_LABELS = 100  # different labels are always accepted
 _LINES = 1000
 
 
 def describe_attribute_file(start: bytes) -> str | None:
-    """Return a message if a file with this beginning has CRFsuite attributes instead of columns, else None.
+    """Return a message if a file with this beginning has CRFsuite attributes instead of columns, otherwise None.
 
     Its signs: tabs between cells; most cells but the first are name=value or name:value, the last one too, or lines
     have different numbers of cells; and the first cell has fewer different values than another, as labels have.
@@ -53,7 +53,7 @@ def check_label_count(labels: Collection[str], positions: int) -> None:
     """
     from crfkit.errors import DataError
 
-    if len(labels) > MANY and 2 * len(labels) > positions:
+    if len(labels) > MAX_LABELS and 2 * len(labels) > positions:
         some = ", ".join(repr(label) for label in list(labels)[:3])
         raise DataError(
             f"the last column has {len(labels)} different values ({some} …) in {positions} lines, too many to be "

@@ -1,6 +1,6 @@
 """Tables of numbers and text: CSV (comma, semicolon or tab) and ARFF, also packed as .gz.
 
-UTF-8 with or without BOM, any line end. Cells that stand for missing values are those of :data:`MISSING`, unless `na`
+UTF-8 with or without BOM, any line end. Cells that stand for missing values are as in :data:`MISSING`, unless `na`
 names others.
 """
 
@@ -48,7 +48,7 @@ class Table:
         return self.n_rows
 
     def to_numpy(self) -> Array:
-        """Return an array [rows, columns], of numbers if all columns are numbers, else of objects."""
+        """Return an array [rows, columns], of numbers if all columns are numbers, otherwise of objects."""
         text = any(column.dtype.kind == "O" for column in self.values)
         parts = [column.astype(object) if text else column for column in self.values]
         return np.stack(parts, axis=1) if parts else np.zeros((self.n_rows, 0))
@@ -122,9 +122,9 @@ class Table:
 def read_table(
     path: str | Path, header: bool | None = None, prefix: str = "x", na: Collection[str] | None = None
 ) -> Table:
-    """Read a table: ARFF if its name ends in .arff or its first word is @relation, else CSV.
+    """Read a table: ARFF if its name ends in .arff or its first word is @relation, otherwise CSV.
 
-    `header` says whether the first line of a CSV file has the names of columns. If None, it does if none of its cells
+    `header`: whether the first line of a CSV file has the names of columns. If None, it does if none of its cells
     is a number, or if a cell that is not a number is above numbers only. Columns without names are called x1, x2, …
     Cells in `na` are missing values (None for those in MISSING); empty cells always are.
 

@@ -39,7 +39,7 @@ def rewrite_column(
     """Yield the file sequence by sequence, with the labels of a column replaced by what `rewrite` returns for them and
     the numbers of their lines.
 
-    Other columns, separators, blank lines and line ends stay as they are. A DataError of `rewrite` that has a
+    Other columns, separators, blank lines and line ends stay unchanged. A DataError of `rewrite` that has a
     `position` gets the file and the line of that position.
     """
     check_column(column)
@@ -118,7 +118,7 @@ def _cell(raw: bytes, column: int, source: Source, number: int) -> re.Match[byte
     cells = list(_CELL.finditer(raw, len(_BOM) if number == 1 and raw.startswith(_BOM) else 0, end))
     if not -len(cells) <= column <= len(cells):
         what = "1 column" if len(cells) == 1 else f"{len(cells)} columns"
-        raise DataError(f"the line has {what}, so that there is no column {column}", source_name(source), number)
+        raise DataError(f"the line has {what}, so there is no column {column}", source_name(source), number)
     return cells[column - 1 if column > 0 else column]
 
 

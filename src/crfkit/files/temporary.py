@@ -1,4 +1,4 @@
-"""Temporary files beside the file that they will become, and how those of killed processes are told and removed."""
+"""Temporary files beside the file that they will become; leftovers of killed processes are found and removed."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from typing import Any
 from crfkit._values import Entries, Record
 from crfkit.errors import ModelFileError
 
-MOST = 2**53  # beyond it, JSON readers differ in what an integer is
+MAX_INTEGER = 2**53  # beyond it, JSON readers differ in what an integer is
 MOST_TEXT = 10_000
 Check = Callable[[Any], bool]  # whether a value is what crfkit writes
 
@@ -23,7 +23,7 @@ def _text(value: object) -> bool:
 
 
 def _number(value: object) -> bool:
-    return type(value) is float or (type(value) is int and abs(value) <= MOST)
+    return type(value) is float or (type(value) is int and abs(value) <= MAX_INTEGER)
 
 
 def _strength(value: Any) -> bool:
@@ -31,7 +31,7 @@ def _strength(value: Any) -> bool:
 
 
 def _count(value: object) -> bool:
-    return type(value) is int and 0 <= value <= MOST
+    return type(value) is int and 0 <= value <= MAX_INTEGER
 
 
 def _flag(value: object) -> bool:
@@ -90,7 +90,7 @@ SCHEMA: dict[str, Check] = {
     "standardised": _flag,
     "inference": _text,
     "encoding": _text,
-    "label_column": lambda value: type(value) is int and abs(value) <= MOST,
+    "label_column": lambda value: type(value) is int and abs(value) <= MAX_INTEGER,
     "origin": _text,
     "frame": _entries({}, sequence=_text, token=_list_of(_text), label=_or_none(_text)),
     "penalty_choice": _or_none(

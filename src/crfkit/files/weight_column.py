@@ -27,7 +27,7 @@ def read_weights(files: Sequence[ColumnFile], column: int) -> Floats:
             if not cells:
                 continue
             if not -len(cells) <= column <= len(cells):
-                raise DataError(f"{len(cells)} columns, so that there is no column {column}", file.name, line)
+                raise DataError(f"{len(cells)} columns, so there is no column {column}", file.name, line)
             text = cells[column - 1 if column > 0 else column]
             try:
                 weight = float(text)

@@ -64,7 +64,7 @@ class GraphData:
 
     def _check_counts(self) -> None:
         if (self.node_counts is None) != (self.edge_counts is None):
-            raise DataError("node counts and edge counts go together")
+            raise DataError("node_counts and edge_counts go together: give both or neither")
         if self.node_counts is None or self.edge_counts is None:
             return
         nodes = np.asarray(unmasked(self.node_counts, "node counts"), dtype=np.float64)

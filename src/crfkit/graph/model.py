@@ -40,7 +40,7 @@ BLOCK = 1 << 22  # numbers in the tables of edges of the graphs that are inferre
 
 @dataclass(frozen=True, eq=False)
 class GraphModel:
-    """Predict with a trained field. It has all that prediction needs, and nothing of scikit-learn.
+    """Predict with a trained field, without scikit-learn.
 
     >>> from crfkit import GraphCRF
     >>> model = GraphCRF().fit([[0.0], [1.0]], [["a", "c"], ["b", "d"]]).model_
@@ -58,7 +58,7 @@ class GraphModel:
     n_threads: int | None = None
     seed: int = 0
     sweeps: int | None = None  # maximum of iterative inference in prediction; None for the engine's own limit
-    auto_engine: str | None = None  # what "auto" stands for, if training chose it by its cost
+    auto_engine: str | None = None  # what "auto" means, if training chose it by its cost
 
     @property
     def classes(self) -> Array | list[Array]:
@@ -264,7 +264,7 @@ class GraphModel:
 
 @contextmanager
 def naming(encoder: Encoder) -> Iterator[None]:
-    """Let errors of inference say what their graph is: a row or an image."""
+    """Let errors of inference name their graph as a row or an image."""
     try:
         yield
     except CrfkitError as error:
@@ -281,7 +281,7 @@ def node_accuracy(labels: Ids, data: GraphData, states: Ids, sample_weight: Samp
 
 
 def joined(parts: list[Marginals]) -> Marginals:
-    """Return the marginals of several sets of graphs as those of one; the status is that of the least trusted."""
+    """Return the marginals of several sets of graphs as those of one; the status is the least trusted one."""
     if len(parts) == 1:
         return parts[0]
     worst = max(parts, key=lambda part: (not part.status.settled, part.residual))
@@ -302,9 +302,9 @@ def _repeat(found: Marginals, times: int) -> Floats:
 
 
 def cheap_engine(inference: str | Engine, encoder: Encoder, graph: Graph, n_states: int, rows: int = 1) -> str | Engine:
-    """Return the engine that "auto" stands for in predictions of a model; an engine that was named is kept.
+    """Return the engine that "auto" chooses in predictions of a model; an engine that was named is kept.
 
-    A table gets the most exact engine there is: its graphs are small and dense, where approximations are far off.
+    A table gets the most exact engine available: its graphs are small and dense, where approximations are far off.
     """
     if inference != "auto":
         return inference
@@ -323,7 +323,7 @@ def ready_engine(
     seed: int,
     sweeps: int | None = None,
 ) -> Engine:
-    """Return an engine by name, with these threads, seed and maximum of sweeps; an engine that is given, as it is."""
+    """Return an engine by name, with these threads, seed and sweeps; a given engine is returned unchanged."""
     if not isinstance(inference, str):
         return inference
     engine: Any = make_engine(inference, graph, n_states)

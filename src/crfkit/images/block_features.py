@@ -1,7 +1,7 @@
 """Features of image blocks and of the edges between them, as matrices that are computed in strips when multiplied.
 
 Training needs two products: features times weights, and values times features. Both read the single-precision
-features of blocks a strip of rows at a time, so that the differences |h_i − h_j| of all edges, and doubles of all
+features of blocks a strip of rows at a time, so the differences |h_i − h_j| of all edges, and doubles of all
 features, are never in memory together.
 """
 
@@ -59,7 +59,7 @@ class BlockFeatures:
     mean: Floats | float = 0.0  # [F]
     exponent: int = 1
 
-    streamed = True  # `check_features` leaves such matrices as they are
+    streamed = True  # `check_features` leaves such matrices unchanged
     __array_ufunc__ = None  # array @ features is __rmatmul__
     ndim = 2
 

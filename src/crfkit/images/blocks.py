@@ -11,7 +11,7 @@ from crfkit.images.c1 import block_means
 from crfkit.images.features import ImageFeatures
 
 UPSAMPLING = ("bilinear", "nearest")
-LEAST = 1e-6  # share of known pixels below which a block has none
+MIN_KNOWN_SHARE = 1e-6  # share of known pixels below which a block has none
 
 
 def block_labels(mask: Mask, classes: Array, features: ImageFeatures) -> Array:
@@ -29,7 +29,7 @@ def block_labels(mask: Mask, classes: Array, features: ImageFeatures) -> Array:
         shares.append(block_means(of_label, features.block_size))
     labels = classes[np.argmax(shares, axis=0)]
     if (mask == VOID).any():
-        labels = np.where((np.sum(shares, axis=0) > LEAST) & _has_known(mask, features), labels, VOID)
+        labels = np.where((np.sum(shares, axis=0) > MIN_KNOWN_SHARE) & _has_known(mask, features), labels, VOID)
     return np.asarray(labels)
 
 
@@ -61,7 +61,7 @@ def _block_of_pixel(blocks: tuple[int, ...], shape: tuple[int, ...], features: I
 def interpolate(blocks: Floats, shape: tuple[int, ...], features: ImageFeatures) -> Floats:
     """Return [H, W, …] from [h, w, …], bilinear between the centres of blocks and constant beyond the outermost.
 
-    The weights of a pixel sum to one, so that probabilities stay probabilities.
+    The weights of a pixel sum to one, so probabilities stay probabilities.
     """
     values = blocks
     for axis, (length, resized) in enumerate(zip(shape[:2], features.size or shape[:2], strict=True)):

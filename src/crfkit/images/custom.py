@@ -64,7 +64,7 @@ class CustomFeatures:
 
 
 def function_name(function: object) -> str:
-    """Return the name that a model file has for a function; for an object, that of its class."""
+    """Return the name that a model file has for a function; for an object, the name of its class."""
     while isinstance(function, partial):
         function = function.func
     return str(getattr(function, "__name__", type(function).__name__))

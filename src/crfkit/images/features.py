@@ -92,7 +92,7 @@ class ImageFeatures:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the names of the features in order; those of functions come last."""
+        """Return the names of the features in order; features from functions come last."""
         names = list(self._built_in_names)
         for part in self.custom:
             if part.names is None:

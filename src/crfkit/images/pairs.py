@@ -28,7 +28,7 @@ class Pairs:
     masks: list[Mask]  # VOID where a pixel's class is not known
     names: list[str]  # of the masks, for messages
     image_names: list[str]
-    skipped: tuple[str, ...] = ()  # why files were left out
+    skipped: tuple[str, ...] = ()  # why files were skipped
     notes: tuple[str, ...] = ()  # what a person should know about these files
 
     @classmethod
@@ -40,9 +40,9 @@ class Pairs:
         classes: Array | None = None,
         skip_bad: bool = False,
     ) -> Pairs:
-        """Read lists of arrays or paths. All problems are in one error; with `skip_bad` such pairs are left out.
+        """Read lists of arrays or paths. All problems are in one error; with `skip_bad` such pairs are skipped.
 
-        `classes` are those of a model, for masks to compare with its own; None for masks to learn from.
+        `classes` are the classes of a model, for masks to compare with its own; None for masks to learn from.
         """
         given, of = as_list(images, "images"), as_list(masks, "masks")
         if len(given) != len(of):
@@ -137,7 +137,7 @@ class Pairs:
         return replace(self, images=images, masks=masks, names=names, image_names=image_names)
 
     def known(self) -> Pairs:
-        """Return the pairs with a known pixel, with a note if others are left out."""
+        """Return the pairs with a known pixel, with a note if others are omitted."""
         some = [k for k, mask in enumerate(self.masks) if (mask != VOID).any()]
         if len(some) == len(self.masks):
             return self
@@ -146,7 +146,7 @@ class Pairs:
             raise DataError("no pixel of the masks has a known class")
         note = (
             f"{len(self.masks) - len(some)} masks have no pixel of a known class (the first: {self.names[first]}); "
-            "their images are left out"
+            "their images are omitted"
         )
         return replace(self.take(some), notes=(*self.notes, note))
 

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 
 def report(result: Evaluation, labels: bool = False, mistakes: int = 10) -> str:
-    """Return the scores as text: of phrases if the labels mark phrases, else of labels with the most frequent mistakes.
+    """Return the scores as text: of phrases if labels mark them, otherwise of labels with the most frequent mistakes.
 
-    labels : whether to show the scores of labels as well as those of phrases
+    labels : whether to show the scores of labels besides the scores of phrases
     mistakes : number of pairs of confused labels to show
     """
     lines = [

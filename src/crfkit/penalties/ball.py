@@ -1,4 +1,4 @@
-"""Constraints in place of penalties: the weights lie in a ball of the L1 norm, or of the sum of the groups' lengths."""
+"""Constraints instead of penalties: the weights lie in a ball of the L1 norm, or of the sum of the groups' lengths."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class GroupL2Ball(_Ball):
         return self.groups.reduce(lengths, w)
 
     def prox(self, w: Vector, step: float) -> Vector:
-        """The projection: the lengths onto the L1 ball, the directions as they are."""
+        """The projection: the lengths onto the L1 ball, the directions unchanged."""
         xp = array_namespace(w)
         size = self._sizes(w)
         if float(xp.sum(size)) <= self.radius:

@@ -58,7 +58,7 @@ class Blockwise(Parameters, Penalty):
             if known is not None and name not in known:
                 raise ParameterError(f"there is no block {name!r}; the blocks are {', '.join(known)}")
             if not isinstance(penalty, Penalty):
-                raise ParameterError(f"the penalty of {name!r} must be one such as L1(1.0), not {penalty!r}")
+                raise ParameterError(f"the penalty of {name!r} must be a penalty such as L1(1.0), not {penalty!r}")
         object.__setattr__(self, "penalties", tuple(penalties.items()))
         object.__setattr__(self, "layout", layout)
 
@@ -108,7 +108,7 @@ class Blockwise(Parameters, Penalty):
 
 
 def _kept(place: Any) -> tuple[Any, ...]:
-    """Return (start, stop) of a slice or of indices that lie one after another, else a tuple with the indices."""
+    """Return (start, stop) of a slice or of indices that lie one after another, otherwise a tuple with the indices."""
     if not isinstance(place, slice):
         place = tidy(np.asarray(place, dtype=np.int64))
     return (place.start or 0, place.stop) if isinstance(place, slice) else (tuple(place.tolist()),)
@@ -145,7 +145,7 @@ class ByBlock(Parameters, Penalty):
             raise ParameterError(f"the kind must be one of L1, GroupL1, GroupL2, GroupLinf, not {self.kind!r}")
         check_strength("blocks", self.strength)
         if self.rest is not None and not isinstance(self.rest, Penalty):
-            raise ParameterError(f"the penalty of the rest must be one such as L2(1.0), not {self.rest!r}")
+            raise ParameterError(f"rest must be a penalty such as L2(1.0), not {self.rest!r}")
 
     @property
     def name(self) -> str:
@@ -156,7 +156,7 @@ class ByBlock(Parameters, Penalty):
         """Return the same of the weights of this loss."""
         if Capability.CANDIDATES not in loss.capabilities:
             raise CapabilityError(
-                f"{self.name} is of blocks that can be switched on, which the {loss.name} does not have"
+                f"{self.name} needs blocks that can be switched on, which the {loss.name} does not have"
             )
         index = np.asarray(loss.block_index)  # type: ignore[attr-defined]
         blocks, others = tidy(np.flatnonzero(index >= 0)), tidy(np.flatnonzero(index < 0))

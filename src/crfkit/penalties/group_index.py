@@ -1,4 +1,4 @@
-"""Which weights belong to which group."""
+"""The assignment of weights to groups."""
 
 from __future__ import annotations
 
@@ -126,11 +126,11 @@ class Groups:
         return out, numbers
 
     def check(self, w: Vector) -> None:
-        """Raises unless w has as many weights as the groups are of."""
+        """Raise unless w has as many weights as the groups cover."""
         n = len(self.ids)
         if w.shape[0] != n and not (self.open_ended and w.shape[0] > n):
             least = "at least " if self.open_ended else ""
-            raise ParameterError(f"the groups are of {least}{n} weights, but there are {w.shape[0]}")
+            raise ParameterError(f"the groups cover {least}{n} weights, but there are {w.shape[0]}")
 
 
 def pairs_and_one(size: int) -> list[int]:
@@ -177,7 +177,9 @@ def _from_blocks(groups: Iterable[Any]) -> NDArray[np.int64]:
     everyone = np.concatenate(members) if members else np.zeros(0, dtype=np.int64)
     times = np.bincount(everyone)
     if (times > 1).any():
-        raise ParameterError(f"weight {int(np.argmax(times > 1))} belongs to {times.max()} groups; to one at most")
+        raise ParameterError(
+            f"weight {int(np.argmax(times > 1))} belongs to {times.max()} groups; expected at most one"
+        )
     ids = np.full(len(times), -1, dtype=np.int64)
     ids[everyone] = np.repeat(np.arange(len(members)), [len(m) for m in members])
     return ids

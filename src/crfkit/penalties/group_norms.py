@@ -59,7 +59,7 @@ class GroupNorm(Parameters, EpigraphPenalty, ABC):
 
     @property
     def _of_blocks(self) -> bool:
-        """Whether the groups are the blocks of a loss, so that they grow with it."""
+        """Whether the groups are the blocks of a loss and grow with it."""
         return self.groups is None or isinstance(self.groups, LossBlocks)
 
     @property
@@ -83,7 +83,7 @@ class GroupNorm(Parameters, EpigraphPenalty, ABC):
             return self
         if Capability.CANDIDATES not in loss.capabilities:
             raise CapabilityError(
-                f"{self.name} is of blocks that can be switched on, which the {loss.name} does not have: give groups"
+                f"{self.name} needs blocks that can be switched on, which the {loss.name} does not have: give groups"
             )
         return type(self)(self.strength, LossBlocks(loss.block_index))  # type: ignore[attr-defined]
 

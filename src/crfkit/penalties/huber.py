@@ -14,10 +14,10 @@ from crfkit.protocols import Kind, SmoothPenalty, Vector
 
 @dataclass(frozen=True)
 class HuberL1(Parameters, SmoothPenalty):
-    """The L1 penalty with its corner rounded off: ``strength · Σ h(w_j)``, smooth, so that every solver takes it.
+    """The L1 penalty with its corner rounded off: ``strength · Σ h(w_j)``, smooth, so every solver takes it.
 
-    ``h(x) = x²/(2·mu)`` where |x| ≤ mu, else ``|x| − mu/2``; hence ``|x| − mu/2 ≤ h(x) ≤ |x|`` (Nesterov 2005).
-    Its optimum has small weights in place of zeros.
+    ``h(x) = x²/(2·mu)`` where |x| ≤ mu, otherwise ``|x| − mu/2``; hence ``|x| − mu/2 ≤ h(x) ≤ |x|`` (Nesterov 2005).
+    Its optimum has small weights instead of zeros.
 
     >>> HuberL1(2.0, mu=0.1).name
     'HuberL1(2, mu=0.1)'

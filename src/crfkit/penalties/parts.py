@@ -23,7 +23,7 @@ from crfkit.protocols import (
 )
 from crfkit.protocols.penalty import Place
 
-SINGLE = frozenset({Kind.L1, Kind.ORTHANTS})  # corners are those of single weights
+SINGLE = frozenset({Kind.L1, Kind.ORTHANTS})  # non-smooth in single weights
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ def _put(vector: Vector, place: Place, numbers: Vector) -> None:
 
 @dataclass(frozen=True, eq=False)
 class RestParts(_Sum, EpigraphPenalty):
-    """The parts with corners."""
+    """The non-smooth parts."""
 
     selection: Selection | None = None
 

@@ -21,7 +21,7 @@ def plot_segmentation(
 ) -> Axes:
     """Draw a row of panels per image: image, truth (if masks are given), prediction, probability. Return the figure.
 
-    The probability is that of the second of two classes; of the label found where there are more.
+    With two classes, shows the probability of the second one; with more, the probability of the predicted label.
     """
     plt = _pyplot()
     pictures = [read_image(image, f"image {k}") for k, image in enumerate(as_list(images, "images"))]
@@ -78,7 +78,7 @@ def plot_segmentation(
 def plot_features(segmenter: ImageSegmenter, n: int = 20, axes: Sequence[Axes] | None = None) -> Axes:
     """Draw bars of the n strongest weights of nodes and of edges, with the names of features. Return both axes.
 
-    Features are standardised, so that weights compare. Where a feature has several weights (more than two classes),
+    Features are standardised, so weights compare. Where a feature has several weights (more than two classes),
     the bar is the largest of them in size.
     """
     if n < 1:

@@ -58,8 +58,8 @@ def plot_label_probabilities(
 def plot_explanation(one: PositionExplanation, top: int = 8, ax: Axes = None) -> Axes:
     """Draw what decided for the label of a position as bars: the `top` largest contributions, and the rest as one.
 
-    Return the axes. The bars add up to the logarithm of the ratio of two probabilities: that of the best labelling, and
-    that of the best one with the runner-up at this position.
+    Return the axes. The bars add up to log(p/q): p is the probability of the best labelling, q the probability of the
+    best one with the runner-up at this position.
 
     >>> import matplotlib; matplotlib.use("Agg")
     >>> from crfkit import ChainCRF
@@ -70,7 +70,7 @@ def plot_explanation(one: PositionExplanation, top: int = 8, ax: Axes = None) ->
     plt = load("matplotlib.pyplot", "plots need")
     check_count(top=top)
     if one.alternative is None:
-        raise ParameterError(f"no other label than {one.label} is possible at position {one.position}")
+        raise ParameterError(f"no label other than {one.label} is possible at position {one.position}")
     shown, rest = one.contributions[:top], one.contributions[top:]
     names, amounts = [name_of(c, one.position) for c in shown], [c.amount for c in shown]
     if rest:

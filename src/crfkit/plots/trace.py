@@ -41,7 +41,7 @@ def plot_errors(
     """Draw a panel for the objective and one for each key, with a line per result. Return the axes.
 
     Keys are what callbacks returned: with ``callbacks=[lambda it: {"test_error": error(it.w)}]`` a trace has
-    "test_error". Rows without a key are left out of its panel. Seconds are without the time that callbacks took.
+    "test_error". Rows without a key are omitted from its panel. Seconds are without the time that callbacks took.
     """
     plt = _pyplot(against)
     if isinstance(keys, str):

@@ -5,7 +5,7 @@ Vectors are one-dimensional arrays of one library (NumPy, or any that follows th
 only their operators and the functions of :mod:`crfkit.arrays`.
 
 Members subclass these bases. What a member must define is under ``if TYPE_CHECKING``, as a read-only property: when
-running there is nothing in its way, so that it may be a field of a dataclass, a class attribute, an attribute that
+running there is nothing in its way, so it may be a field of a dataclass, a class attribute, an attribute that
 ``__init__`` sets, or a property. Methods that raise NotImplementedError must be defined as well; all others are
 optional, and what they do here is what a member without them means.
 """

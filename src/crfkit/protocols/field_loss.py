@@ -12,7 +12,7 @@ from crfkit.protocols import Capability, Loss
 
 
 class FieldLoss(Loss):
-    """A loss whose weights are those of a field."""
+    """A loss whose weights belong to a field."""
 
     name: str
     capabilities: frozenset[Capability]
@@ -29,7 +29,7 @@ class FieldLoss(Loss):
 
 
 class LazyEvaluation(ABC):
-    """A loss at w; value and gradient are computed together when either is first asked for."""
+    """A loss at w; value and gradient are computed together when either is first needed."""
 
     def __init__(self, loss: FieldLoss, w: Floats) -> None:
         self.w = w

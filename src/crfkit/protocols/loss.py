@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Evaluation(Protocol):
-    """A loss at one point; what is asked for is computed once, when it is first asked for."""
+    """A loss at one point; what is asked for is computed once, when it is first needed."""
 
     @property
     def value(self) -> float: ...
@@ -57,6 +57,14 @@ class Online(Epochs, Protocol):
     def restore(self, saved: Mapping[str, Any]) -> None: ...
 
 
+class SampledEvaluation(Evaluation, Protocol):
+    """An evaluation of a loss with the capability "hess_sample"."""
+
+    def hess_sample(self, rows: int, seed: int) -> Any:
+        """A sparse matrix A of about so many rows with E[AᵀA] = ∇²loss(w)."""
+        ...
+
+
 @dataclass(frozen=True)
 class LossOptions:
     """Options of :meth:`Loss.make` besides data and field. A loss takes those that it needs."""
@@ -76,7 +84,7 @@ class Loss:
 
     takes_cost: ClassVar[bool] = False  # whether mistakes have costs (softmax margin, hinge)
     has_single: ClassVar[bool] = False  # whether it evaluates in single precision
-    screenable: ClassVar[bool] = False  # whether attributes that L1 holds at zero may be left out of training
+    screenable: ClassVar[bool] = False  # whether attributes that L1 holds at zero may be omitted from training
     growing_form: ClassVar[str | None] = None  # the loss, by its name in the index, for solvers that select attributes
     partial_form: ClassVar[str | None] = None  # the same for labels that are known in part
     sums_over_unknown: ClassVar[bool] = False  # whether it sums over unknown labels of graphs; others need all
@@ -112,7 +120,7 @@ class Loss:
     else:
         n_terms = rounding = trusted = 0.0
 
-    convex: bool = True  # whether it is known to be, so that a stationary point is the optimum
+    convex: bool = True  # whether it is known to be convex: a stationary point is then the optimum
     data: Any = None  # the sequences or graphs of the ids of `subset`, if it keeps them
     engine: Any = None  # of inference; None for losses without
     tolerance: float = 0.0  # the error of evaluations; with the capability "precision" solvers lower it to `finest`
@@ -133,7 +141,7 @@ class Loss:
         raise NotImplementedError
 
     def in_full(self, w: Vector) -> Vector:
-        """Return the weights of the whole field, where those of the loss are some of them."""
+        """Return the weights of the whole field, of which the loss may have some only."""
         return w
 
     # --- with the capability of the same name

@@ -1,4 +1,4 @@
-"""The contract of a penalty: its smooth part, its rest. See :mod:`crfkit.protocols` for how to read it."""
+"""The contract of a penalty: a smooth part and a non-smooth rest. See :mod:`crfkit.protocols` for how to read it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Penalty:
         raise NotImplementedError
 
     def split(self) -> tuple[SmoothPenalty | None, RestPenalty | None]:
-        """Return (smooth part, rest): solvers add the smooth part to the loss and treat the rest themselves."""
+        """Return (smooth part, non-smooth rest); solvers add the first to the loss and treat the rest themselves."""
         raise NotImplementedError
 
     def bind(self, loss: Loss) -> Penalty:
@@ -68,7 +68,7 @@ class SmoothPenalty(Penalty):
         raise NotImplementedError
 
     def add(self, w: Vector, gradient: Vector) -> tuple[float, float | None]:
-        """gradient += ∇penalty(w), in place; return penalty(w) and, if it is known by the way, ‖gradient‖²."""
+        """gradient += ∇penalty(w), in place; return penalty(w) and, if it costs nothing extra, ‖gradient‖²."""
         value = self.value(w)
         self.add_gradient(w, gradient)
         return value, None

@@ -19,7 +19,7 @@ Saved = Mapping[str, object]  # arrays and numbers by name, from which a later r
 
 
 class Iterate(Protocol):
-    """Where a solver stands: a :class:`~crfkit.solvers.parts.objective.Point`, or what an online solver has instead."""
+    """The point of a solver: a :class:`~crfkit.solvers.parts.objective.Point`, or an online solver's own."""
 
     @property
     def w(self) -> Vector: ...
@@ -37,7 +37,7 @@ class State(Protocol):
     @property
     def point(self) -> Iterate: ...
     def saved(self) -> Saved:
-        """Return arrays and numbers from which a later run can go on at the same w."""
+        """Return arrays and numbers from which a later run can continue at the same w."""
         ...
 
 
@@ -58,7 +58,7 @@ class Solver:
 
         @property
         def handles_rest(self) -> frozenset[Kind]:
-            """Which kinds of a penalty's rest it can minimise; none (the default): smooth objectives only."""
+            """Kinds of non-smooth penalties that it can minimise; none (the default): smooth objectives only."""
 
         @property
         def max_iterations(self) -> int: ...
@@ -66,7 +66,7 @@ class Solver:
         def stopping(self) -> StoppingRule: ...
         @property
         def nonmonotone(self) -> bool:
-            """Whether values rise now and then, so that stopping rules have to allow for it; False by default."""
+            """Whether values rise now and then; stopping rules then allow for it. False by default."""
 
         @property
         def first_order(self) -> bool:
@@ -78,7 +78,7 @@ class Solver:
 
         @property
         def own_objective(self) -> bool:
-            """Whether its values are not those of loss + penalty, so that it may end above the start; see below."""
+            """Whether its values differ from loss + penalty; it may then end above the start. See below."""
 
     else:
         handles_smooth = None
@@ -96,7 +96,7 @@ class Solver:
         callbacks: Sequence[Callback] = (),
         resume: Saved | None = None,
     ) -> Result:
-        """Minimise from w0; `resume` is the `state` of an earlier result of the same solver, to go on from w0."""
+        """Minimise from w0; `resume` is the `state` of an earlier result of the same solver, to continue from w0."""
         raise NotImplementedError
 
     def init(self, objective: Objective, w0: Vector, saved: Saved) -> Any:
@@ -104,15 +104,15 @@ class Solver:
         raise NotImplementedError
 
     def step(self, objective: Objective, state: Any) -> Any:
-        """Return the next state, or a :class:`~crfkit.result.Status` when it cannot go on."""
+        """Return the next state, or a :class:`~crfkit.result.Status` when it cannot continue."""
         raise NotImplementedError
 
     def finished(self, trace: Sequence[TraceRow], state: Any) -> bool:
-        """Return whether to stop at this state, that of the last row."""
+        """Return whether to stop at this state, the one of the last row."""
         raise NotImplementedError
 
     def next_phase(self, objective: Objective, state: Any) -> Any:
-        """Return the state to go on from where `finished` ends a phase only; None (the default): it ends the run."""
+        """Return the state to continue from where `finished` ends a phase only; None (the default): it ends the run."""
         return None
 
     def objective_name(self, objective: Objective) -> str:

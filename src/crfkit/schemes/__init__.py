@@ -93,7 +93,7 @@ def obstacle(labels: Iterable[Label]) -> str | None:
 
 
 def respelled(label: str) -> str:
-    """Return a label whose tag and type are joined by another sign than "-" with "-"; other labels as they are given.
+    """Return a label whose tag and type are joined by another sign than "-" with "-"; other labels unchanged.
 
     >>> respelled("B_ORG"), respelled("I/PER"), respelled("B-LOC")
     ('B-ORG', 'I-PER', 'B-LOC')
@@ -104,7 +104,7 @@ def respelled(label: str) -> str:
 
 
 def are_phrases(labels: Iterable[Label]) -> bool:
-    """Return whether labels mark phrases, so that phrases can be counted.
+    """Return whether labels mark phrases, which can then be counted.
 
     >>> are_phrases(["B-NP", "I-NP", "O"]), are_phrases(["DET", "NOUN", "O"])
     (True, False)
@@ -138,7 +138,7 @@ def phrases(labels: Sequence[str]) -> Iterator[Phrase]:
 
 
 def fault(scheme: str, previous: str | None, following: str | None) -> tuple[int, str] | None:
-    """Return (0 or 1 for the label at fault, message) if a scheme forbids two neighbours, else None.
+    """Return (0 or 1 for the label at fault, message) if a scheme forbids two neighbours, otherwise None.
 
     A neighbour of None is the place before the first label or after the last.
 
@@ -260,7 +260,7 @@ def convert_tags(sequences: Iterable[Sequence[str]], to: str, source: str = "aut
 
 
 class Rewritten(NamedTuple):
-    """Labels in the scheme of others, and from which scheme into which they were written, if they were."""
+    """Labels in the scheme of others, and the schemes from which and into which they were rewritten, if at all."""
 
     labels: list[list[str]]
     scheme: tuple[str, str] | None
@@ -269,8 +269,8 @@ class Rewritten(NamedTuple):
 def in_scheme_of(gold: Sequence[Sequence[Label]], labels: Sequence[Sequence[Label]]) -> Rewritten:
     """Return labels in the scheme of the gold labels, so that the same phrases have the same labels.
 
-    They are written anew only if they plainly follow another scheme: a tagger that breaks the rules here and there
-    keeps its labels.
+    They are rewritten only if they clearly follow another scheme: a tagger that breaks the rules here and there keeps
+    its labels.
 
     >>> in_scheme_of([["B-PER", "I-PER", "O", "B-LOC"]], [["I-PER", "I-PER", "O", "I-LOC"]])
     Rewritten(labels=[['B-PER', 'I-PER', 'O', 'B-LOC']], scheme=('iob1', 'iob2'))

@@ -80,7 +80,7 @@ IterativeSolver.registry = SOLVERS
 
 
 def make_solver(solver: str | Solver, **options: object) -> Any:
-    """Return a solver from its name and options; an instance is returned as it is.
+    """Return a solver from its name and options; an instance is returned unchanged.
 
     Options that are common to many solvers (stopping, max_iterations, seed) are passed to those that have them.
     """

@@ -58,7 +58,7 @@ class AdamState:
 
 @dataclass(frozen=True)
 class Adam(IterativeSolver):
-    """Follow a noisy gradient, such as that of contrastive divergence, without asking for a value.
+    """Follow a noisy gradient, such as in contrastive divergence, without evaluating the loss.
 
     Parameters
     ----------

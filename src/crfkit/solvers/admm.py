@@ -38,7 +38,7 @@ UNBALANCED, MOST = 1.5, 10.0  # ρ changes by at least and at most these factors
 PERIOD = 10
 MAX_TRIALS = 30
 PATIENCE = replace(FIRST_ORDER, stalls=100)
-SETTLED = 1000  # ρ stays as it is after so many iterations, without which convergence is not certain
+FIXED_AFTER = 1000  # ρ stays unchanged after so many iterations; otherwise convergence is not certain
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class ADMM(IterativeSolver):
         new = objective.at(objective.rest.prox(combine(relaxed, 1.0, u), 1.0 / rho))
         u = combine(combine(u, 1.0, relaxed), -1.0, new.w)
         apart, moved = norm(combine(w.w, -1.0, new.w)), norm(combine(new.w, -1.0, z.w))
-        if self.adaptive and state.k < SETTLED and state.k % PERIOD == PERIOD - 1:
+        if self.adaptive and state.k < FIXED_AFTER and state.k % PERIOD == PERIOD - 1:
             factor = _balance(apart / (max(norm(w.w), norm(new.w)) or 1.0), moved / (norm(u) or 1.0))
             rho, u = factor * rho, (1.0 / factor) * u
         progress = state.progress.after(new, PATIENCE)

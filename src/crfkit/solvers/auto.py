@@ -43,7 +43,7 @@ class Auto(IterativeSolver):
     L-BFGS. Where the loss has an
     online form and it pays, L-BFGS begins after some stochastic epochs.
 
-    The trace begins at the given start and has a row for every epoch.
+    The trace begins at the given start and has a row after the first epoch and one after the last.
 
     Parameters
     ----------
@@ -77,8 +77,10 @@ class Auto(IterativeSolver):
     def _finish(self, objective: Objective, warmed: bool) -> Any:
         if objective.rest is not None:
             return OWLQN(memory=L1_MEMORY) if finishing_solver(objective.rest) == "owlqn" else FISTA()
-        diagonal = warmed and Capability.HESS_DIAG in objective.loss.capabilities
-        return LBFGS(memory=self.memory, preconditioned=diagonal, power=POWER)
+        loss: Any = objective.loss
+        diagonal = warmed and Capability.HESS_DIAG in loss.capabilities
+        head = loss.dense_size() if diagonal and Capability.HESS_SAMPLE in loss.capabilities else 0
+        return LBFGS(memory=self.memory, preconditioned=diagonal, power=POWER, head=head)
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> AutoState | StartState:
         if "start_epochs" in saved:
@@ -92,7 +94,7 @@ class Auto(IterativeSolver):
 
     def step(self, objective: Objective, state: AutoState | StartState) -> AutoState | StartState | Status:
         if isinstance(state, StartState):
-            later = state.after_epoch(objective, self.seed)
+            later = state.after_epochs(objective, self.seed)
             if later is not None:
                 return later
             solver = self._finish(objective, warmed=True)

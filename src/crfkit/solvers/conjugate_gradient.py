@@ -18,7 +18,7 @@ from crfkit.solvers.parts.line_searches import StrongWolfe
 from crfkit.solvers.parts.line_searches.trial import LineSearch
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective, Point
-from crfkit.solvers.parts.preconditioner import NeedsDiagonal, jacobi_scale
+from crfkit.solvers.parts.preconditioner import NeedsCurvature, jacobi_scale
 from crfkit.solvers.parts.progress import Progress
 from crfkit.solvers.parts.saved import POSITIVE, saved_count, saved_number, saved_vector
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
@@ -63,7 +63,7 @@ class ConjugateGradient(IterativeSolver):
     preconditioned: bool = False
 
     name: ClassVar[str] = "cg"
-    needs = NeedsDiagonal(Capability.SMOOTH)
+    needs = NeedsCurvature(Capability.SMOOTH)
 
     def __post_init__(self) -> None:
         check_iterations(self.max_iterations)

@@ -1,12 +1,12 @@
 """Grafting (Perkins, Lacker & Theiler 2003) and Grafting-Light (Zhu, Lao & Xing 2010): feature selection under L1.
 
-Both keep a working set of weights and go on until the optimality conditions hold for all candidates:
+Both keep a working set of weights and continue until the optimality conditions hold for all candidates:
 
     1. minimise loss + penalty over the working set: to the end (Grafting), or by one orthant-wise quasi-Newton step
        or a few (Grafting-Light, which is OWL-QN on a set that grows as it goes);
     2. switch on the M candidates ("select unit") whose gradient exceeds the penalty's strength most.
 
-The curvature that OWL-QN has met stays when the set grows; new weights enter it with zeros, so that it stays positive
+The curvature that OWL-QN has met stays when the set grows; new weights enter it with zeros, so it stays positive
 definite. OWL-QN on all candidates from the start is the papers' Full-Opt-L1.
 """
 
@@ -93,7 +93,7 @@ class Grafting(TakesBatches):
     select_unit, memory, batches : as in :class:`GraftingLight`.
     restart : where each minimisation begins: at the "last" optimum or at the "origin".
     stopping : when each minimisation stops.
-    inner_iterations : maximum number of steps of each; one that reaches it goes on in the next iteration.
+    inner_iterations : maximum number of steps of each; one that reaches it continues in the next iteration.
 
     >>> Grafting(restart="origin").name
     'grafting'

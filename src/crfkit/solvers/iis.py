@@ -7,10 +7,10 @@ by a sum of functions of one δ_k each:
     J(w + δ) − J(w) ≤ Σ_k [ Σ_b E_kb·(exp(δ_k·T_b) − 1)/T_b − δ_k·observed_k + s·(w_k·δ_k + δ_k²/2) ]
 
 where E_kb is the expected count of feature k in the sequences whose bound is T_b. A step minimises the right side, so
-that J never rises:  Σ_b E_kb·exp(δ_k·T_b) + s·(w_k + δ_k) = observed_k.  No line search; steps are short (about 1/T).
+J never rises:  Σ_b E_kb·exp(δ_k·T_b) + s·(w_k + δ_k) = observed_k.  No line search; steps are short (about 1/T).
 
 The total F#(x, y) = Σ_k f_k(x, y) of a labelling may be much less than the largest one of its sequence. With the total
-of each labelling in place of the bound, E[f_k·exp(δ_k·F#)] + s·(w_k + δ_k) = observed_k, steps are longer; each of them
+of each labelling instead of the bound, E[f_k·exp(δ_k·F#)] + s·(w_k + δ_k) = observed_k, steps are longer; each of them
 needs expectations at a few places δ (crfkit.chain.losses.tilted) instead of one.
 """
 
@@ -43,7 +43,7 @@ FIRST_PLACE = 0.01  # where tilted expectations are computed first, divided by t
 
 
 class Scaling(Protocol):
-    """Where the expectations at a point come from, and the step that follows from them."""
+    """The source of the expectations at a point, and the step that follows from them."""
 
     def at(self, w: Vector) -> Any:
         """Return `value` and `grad` of the loss at w, and what `step` needs."""

@@ -36,7 +36,7 @@ class ISTA(IterativeSolver):
         step is too long, up to the bound that the loss knows, if it knows one.
     backtracking : True: backtrack without asking for any bound; `lipschitz` is then the first guess. False: trust
         `lipschitz` or the loss's own bound and check no step, which takes longer unless the bound is tight. None: trust
-        `lipschitz` if it is given, else backtrack.
+        `lipschitz` if it is given, otherwise backtrack.
     random_start : scale of normal noise that is added to the start.
     seed : random seed of that noise.
 

@@ -13,7 +13,7 @@ from crfkit.solvers.parts.online import MistakeDriven
 
 @dataclass(frozen=True)
 class AveragedPerceptron(MistakeDriven):
-    """Add the features of the right labelling, subtract those of the best, return the average (Collins 2002)."""
+    """Add the features of the right labelling, subtract the best one's, and return the average (Collins 2002)."""
 
     name: ClassVar[str] = "averaged-perceptron"
 

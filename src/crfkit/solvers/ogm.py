@@ -6,7 +6,7 @@ where they differ between blocks of the weights) and g_k = ∇J_μ(θ_k):
     s_k = θ_k − g_k/L,   t_k = centre − (1/L)·Σ_{m≤k} (m+1)/2·g_m,   θ_{k+1} = 2/(k+3)·t_k + (k+1)/(k+3)·s_k
 
 J_μ(s_k) − J_μ* ≤ 2L·‖centre − θ*‖²/((k+1)(k+2)). The iterate is θ_k, where the gradient is needed anyway: an iteration
-is one evaluation, and s_k is one gradient step away. The sum is kept without the factor 1/L, so that L may grow on the
+is one evaluation, and s_k is one gradient step away. The sum is kept without the factor 1/L, so L may grow on the
 way. θ_k has no zeros: FISTA on the penalty itself makes them.
 """
 
@@ -69,7 +69,7 @@ class OGM(IterativeSolver):
         `continuation`, the first one.
     continuation : factor by which mu falls when a phase has converged, down to `least_mu`. None: mu stays.
     tolerance : a smoothed phase has converged when the relative change of its objective in an iteration is smaller.
-    finish : end with FISTA on the penalty itself, so that weights that should be zero are zero.
+    finish : end with FISTA on the penalty itself, so weights that should be zero are zero.
     prox_center : the centre of t_k, a guess of the optimum; None: the start.
     lipschitz : L_f, an upper bound on the curvature of loss + smooth part of the penalty. None: the loss's own bound
         or, if it knows none, found by backtracking: L doubles when a step is too long, and shrinks in the finish only.

@@ -3,7 +3,7 @@
     x̂ ≈ argmin_x ∇f·(x − x_k) + ½(w − w_k)ᵀB(w − w_k) over the set,    x_{k+1} = x_k + t·(x̂ − x_k),    x = (w, α)
 
 B is the L-BFGS matrix of the weights (f is linear in α); the model is minimised by spectral projected gradients, which
-evaluate no loss. So it pays where projections are cheap and evaluations are not.
+evaluate no loss. It is worthwhile where projections are cheap and evaluations are not.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class PQNState:
 
 @dataclass(frozen=True)
 class PQN(IterativeSolver):
-    """Minimise a model over the epigraph in every step; without a penalty that has corners it is L-BFGS.
+    """Minimise a model over the epigraph in every step; without a non-smooth penalty it is L-BFGS.
 
     Parameters
     ----------

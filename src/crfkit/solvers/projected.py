@@ -98,7 +98,7 @@ class SPG(IterativeSolver):
     needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH})
     first_order: ClassVar[bool] = True
     handles_rest: ClassVar[frozenset[Kind]] = frozenset({Kind.EPIGRAPH})
-    nonmonotone: ClassVar[bool] = True  # a run that goes on may rise to values of the run before
+    nonmonotone: ClassVar[bool] = True  # a run that continues may rise to values of the run before
 
     def __post_init__(self) -> None:
         check_iterations(self.max_iterations)
@@ -154,7 +154,7 @@ class SPG(IterativeSolver):
     def _stationary(self, form: EpigraphForm, at: Lifted, target: Vector, beta: float) -> bool:
         """Return whether the rule of `eps` holds.
 
-        ‖P(x − β∇f) − x‖ rises with β and falls when divided by it, so that this target decides in most cases.
+        ‖P(x − β∇f) − x‖ rises with β and falls when divided by it, so this target decides in most cases.
         """
         if self.eps == 0 or norm(combine(target, -1.0, at.x)) / max(beta, 1.0) >= self.eps:
             return False
@@ -198,7 +198,7 @@ def search_along(
 class AGPM(SPG):
     """The adaptive gradient projection method (Xue & Zhang 2016); options as of :class:`SPG`.
 
-    The switch of its step rule is that of eq. (6) with the cosine in place of its inverse, as in eq. (5) before it: as
+    The switch of its step rule is that of eq. (6) with the cosine instead of its inverse, as in eq. (5) before it: as
     printed it never switches ("agpm-printed").
     """
 

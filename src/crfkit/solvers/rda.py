@@ -7,7 +7,7 @@ With ḡ the mean of k unbiased estimates g₁ … g_k of the loss's gradient:
     a_i = γ·√(Σ g_i²)/k   adaptive, each weight by its own gradients (Duchi, Hazan & Singer 2011)
     a   = γ/√k            for penalties whose prox needs one step for all weights (groups)
 
-An L2 part is in the minimum, too. The penalty is not divided among the mini-batches, so that zeros are exact. The first
+An L2 part is in the minimum, too. The penalty is not divided among the mini-batches, so zeros are exact. The first
 gradients are far from those at the optimum and their mean forgets them slowly: after 1, 2, 4, 8, … epochs it begins
 anew, with the current point as the centre.
 """

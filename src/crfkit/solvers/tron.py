@@ -18,7 +18,7 @@ from crfkit.solvers.parts.cg_steihaug import Exit, steihaug
 from crfkit.solvers.parts.descent import check_iterations
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective, Point
-from crfkit.solvers.parts.preconditioner import NeedsDiagonal, jacobi_scale
+from crfkit.solvers.parts.preconditioner import NeedsCurvature, jacobi_scale
 from crfkit.solvers.parts.progress import Progress
 from crfkit.solvers.parts.rounding import ROUNDING
 from crfkit.solvers.parts.saved import saved_number
@@ -93,7 +93,7 @@ class Tron(IterativeSolver):
     max_radius: float = 1e20
 
     name: ClassVar[str] = "tron"
-    needs = NeedsDiagonal(Capability.SMOOTH, Capability.HESSP)
+    needs = NeedsCurvature(Capability.SMOOTH, Capability.HESSP)
 
     def __post_init__(self) -> None:
         check_iterations(self.max_iterations)

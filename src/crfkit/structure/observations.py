@@ -34,7 +34,7 @@ class Observations:
     inputs: Floats | None  # [m, F]
     weights: Floats  # [m]
     ising: bool = False
-    edge_inputs: bool = True  # whether edges see the features; else they have the first, the intercept
+    edge_inputs: bool = True  # whether edges see the features; otherwise they have the first, the intercept
     own: Floats | None = None  # [m, p, d]
     ordinal: bool = False
     reference: bool = False
@@ -128,7 +128,7 @@ class Observations:
 
     @cached_property
     def weighted_pairs(self) -> Floats:
-        """Return [ΣK, ΣK]: 0 for pairs of last states, which have no weight in the reference form, else 1."""
+        """Return [ΣK, ΣK]: 0 for pairs of last states, which have no weight in the reference form, otherwise 1."""
         mask = np.ones((int(self.n_states.sum()),) * 2)
         last = self.state_starts + self.n_states - 1
         mask[np.ix_(last, last)] = 0.0
@@ -227,7 +227,7 @@ class Observations:
 
     @cached_property
     def indicators(self) -> Floats:
-        """Return the factors of couplings [m, S]: ±1 in the Ising form, scores in the ordinal one, else ``one_hot``."""
+        """Return the factors of couplings [m, S]: ±1 in the Ising form, scores if ordinal, otherwise ``one_hot``."""
         if self.ordinal:
             if not self.single:
                 return np.asarray((self.score_map @ self.one_hot.T).T)
@@ -248,7 +248,7 @@ class Observations:
     def pair_products(self, Q: Floats) -> Floats:
         """Return [F, S, S] Σ_rows weight · feature · Q_a · Q_b, of edge features and columns a < b of Q [m, S].
 
-        Columns are those of ``one_hot`` or of ``indicators``.
+        Columns are as in ``one_hot`` or ``indicators``.
         """
         c = self.weights[:, None]
         shared, own = self.edge_parts

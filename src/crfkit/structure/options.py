@@ -62,7 +62,7 @@ class Tunables:
 
     # --- the price of edges
     full_prior_edges: int = 2
-    """Number of edges that pay the prior of γ = 1, which keeps tables of independent columns free of edges."""
+    """Number of edges that are charged the prior of γ = 1, which keeps tables of independent columns free of edges."""
 
     # --- dropping and adding edges
     many_edges: int = 300
@@ -119,7 +119,7 @@ class Tunables:
 
 @dataclass(frozen=True)
 class StructureOptions:
-    """How to learn a graph; the names are those of StructureLearner, which documents them."""
+    """The options for learning a graph, named and documented as in StructureLearner."""
 
     method: str = "auto"
     loss: str = "pseudo-likelihood"

@@ -7,7 +7,8 @@ twice the loss is at most
 
     (u_i + u_j)² / (h_i + h_j)  =  t·χ²,        t = (√h_i + √h_j)² / (h_i + h_j)
 
-t is 2 if both ends say as much about the edge, and 1 if all is said at one end: the other is certain given the rest.
+t is 2 if both ends are equally informative about the edge, and 1 if only one end is: the other is certain given the
+rest.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ class EdgePrices:
     def ebic(self, refitted: Solution) -> float:
         """Return 2·loss + Σ df·log n + 2γ·log(number of graphs with as many edges).
 
-        The first two edges pay as with γ = 1: among independent columns a small γ finds edges by chance too often.
-        In graphs that have many edges this surcharge is small beside what the edges gain.
+        The first two edges are charged as with γ = 1: among independent columns a small γ finds edges by chance too
+        often. In graphs that have many edges this surcharge is small beside what the edges gain.
 
         A pseudo-likelihood counts what an edge explains at either end, up to twice, so the edge has to pay its price as
         often.

@@ -38,7 +38,7 @@ class Learned:
 
 @dataclass(frozen=True, eq=False)
 class StructureRecord:
-    """How the edges of a model were chosen, which StructureLearner shows beside the weights. Edges are i·p + j."""
+    """The record of how a model's edges were chosen; StructureLearner shows it. Edges are i·p + j."""
 
     method: str
     loss: str
@@ -54,7 +54,7 @@ class StructureRecord:
     bins: Mapping[str, list[float]] = field(default_factory=dict)
 
     def plain(self) -> Entries:
-        """Return the record as it is stored in the model file."""
+        """Return the record as stored in the model file."""
         return {
             "method": self.method,
             "loss": self.loss,
@@ -92,7 +92,7 @@ class StructureRecord:
 
     @classmethod
     def of(cls, learned: Learned, data: StructureData, options: StructureOptions, rule: object) -> StructureRecord:
-        """Return the record of what was learned; `rule` is the edge strength that was asked for."""
+        """Return the record of what was learned; `rule` is the edge strength that was requested."""
         selected = learned.selected
         return cls(
             method=learned.method,
@@ -142,7 +142,7 @@ class StructureFit:
 
 
 def structure_choices(model: GraphModel) -> dict[str, str]:
-    """Return what "auto" stands for in predictions of a learned graph; the method is part of the record."""
+    """Return what "auto" means in predictions of a learned graph; the method is part of the record."""
     encoder = model.encoder
     if not isinstance(encoder, TableEncoder) or encoder.structure.n_nodes > DECODED_VARIABLES:
         return {}

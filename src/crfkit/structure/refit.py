@@ -28,7 +28,7 @@ from crfkit.structure.solve import EdgeSolver, Solution
 
 @dataclass(frozen=True)
 class Refit:
-    """How the weights of the chosen edges were made, and what is known about the field."""
+    """The refit of the chosen edges' weights, and what is known about the field."""
 
     by: str  # "exact likelihood", "sampled likelihood", "pseudo-likelihood", "penalised loss"
     mismatch: float | None = None  # largest difference of a marginal from the data's
@@ -76,8 +76,8 @@ class LikelihoodRefit:
     def refit(self, solution: Solution, engine: Engine | None = None) -> tuple[Solution, Refit]:
         """Return the solution with the weights of the likelihood, and how they were found.
 
-        With the option `refit` "auto", the likelihood is exact within a minute, else sampled, except for graphs so
-        large that sampling takes minutes, too. With "likelihood", it is exact if memory allows it, else sampled.
+        With the option `refit` "auto", the likelihood is exact within a minute, otherwise sampled, except for graphs so
+        large that sampling takes minutes, too. With "likelihood", it is exact if memory allows it, otherwise sampled.
         `engine` is the one that the solution's own loss used: if it is exact, nothing remains to be done.
         """
         loss = solution.loss
@@ -93,7 +93,7 @@ class LikelihoodRefit:
         return self._sampled(solution)
 
     def _exact_engine(self, table: Observations, graph: Graph) -> Engine | None:
-        """Return an exact engine for the graph if a refit with it takes no longer than the options allow, else None."""
+        """Return an exact engine for the graph if a refit with it is as fast as the options require, otherwise None."""
         n_threads, tunables = self.options.n_threads, self.options.tunables
         if graph.is_forest:
             return Tree(n_threads)

@@ -1,4 +1,4 @@
-"""The probability of rows under a graph that was learned, by the engine asked for or the best one."""
+"""The probability of rows under a graph that was learned, by the requested engine or the best one."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ KINDS = {
 
 
 def best_inference(model: GraphModel) -> str | Engine:
-    """Return the engine for scoring or drawing rows of a table: the named one, or what "auto" stands for.
+    """Return the engine for scoring or drawing rows of a table: the named one, or what "auto" means.
 
-    It is exact where the graph allows that, else it samples: with particles (without inputs) or by Gibbs sampling.
+    It is exact where the graph allows that, otherwise it samples: with particles (without inputs) or by Gibbs sampling.
     """
     if model.inference != "auto":
         return model.inference

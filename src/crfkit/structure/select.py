@@ -1,4 +1,4 @@
-"""Which edges to keep: solutions along strengths, supports refitted without the edge penalty, and rules to choose."""
+"""Choose the edges to keep: solutions along strengths, supports refitted without the edge penalty, and rules."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Selected:
     steps: list[EdgePoint] = field(default_factory=list)
     chosen: int | None = None  # of the steps
     stability: dict[int, float] = field(default_factory=dict)  # edge → share of random halves
-    interrupted: bool = False  # by Ctrl-C; the edges are those of the strengths so far
+    interrupted: bool = False  # by Ctrl-C; the edges are from the strengths so far
 
     @cached_property
     def entries(self) -> list[tuple[int, float]]:

@@ -82,7 +82,7 @@ class StructureData:
     form: str = "auto"
     cuts: Cuts = field(default_factory=dict)  # where numbers were cut into groups
     unordered: tuple[str, ...] = ()  # columns of more than two labels without an order
-    drawn: DrawnLabels | None = None  # in place of missing labels
+    drawn: DrawnLabels | None = None  # instead of missing labels
 
     @property
     def has_pairs(self) -> bool:

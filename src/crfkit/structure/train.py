@@ -123,8 +123,8 @@ class StructureTraining:
         if options.inference == "auto" and name != "junction":
             warn_caller(
                 "exact inference on the graph of all candidates is too expensive: edges are chosen by "
-                "pseudo-likelihood instead, which finds better graphs than approximate inference. The weights of the "
-                "chosen edges are those of the likelihood where that is possible (refit='auto')",
+                "pseudo-likelihood instead, which finds better graphs than approximate inference. The weights of "
+                "chosen edges come from the likelihood where that is possible (refit='auto')",
                 UserWarning,
             )
             return pseudo_likelihood(table, pairs)
@@ -235,11 +235,11 @@ def concern_of_engine(inference: str | Engine) -> str | None:
     what = {"trw": "a bound", "mean-field": "a bound", "bp": "an approximation", "gibbs": "an estimate"}[name]
     return (
         f"loss='likelihood' by {name} is {what} that gets worse with every edge: the edges that it selects, and their "
-        "weights, are often worse than those of loss='pseudo-likelihood'. Use that, or "
+        "weights, are often worse than with loss='pseudo-likelihood'. Use that, or "
         "inference='junction' where it is exact"
     )
 
 
 def _loss_name(loss: EdgeLoss) -> str:
-    """Return the loss that the edges were chosen by, which may not be the one that was asked for."""
+    """Return the loss that the edges were chosen by, which may not be the one that was requested."""
     return "pseudo-likelihood" if isinstance(loss, StructurePseudoLikelihood) else "likelihood"

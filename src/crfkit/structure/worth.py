@@ -1,4 +1,4 @@
-"""How much active edges are worth, if they were dropped, and inactive ones, if they were added; to second order."""
+"""Estimate, to second order, what dropping active edges would cost and adding inactive ones would gain."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ They talked about Chelsea and Tanaka.
 def news_corpus(n_sentences: int, seed: int = 0) -> list[list[Token]]:
     """Return short news sentences with people, places, firms and dates, labelled in IOB2.
 
-    Some names are ambiguous (Bergen is a place, a firm and a surname) and some occur nowhere else, so that a tagger has
+    Some names are ambiguous (Bergen is a place, a firm and a surname) and some occur nowhere else, so a tagger has
     to use the context and the spelling, and does not reach 100 %.
 
     >>> " ".join(word for word, shape, label in news_corpus(1, seed=4)[0])

@@ -38,7 +38,7 @@ _KINDS = ["PER", "LOC", "ORG"]
 def entity_corpus(n_sentences: int, seed: int = 0) -> list[list[Token]]:
     """Return sentences of a small language with people, places, firms and dates, labelled in IOB2.
 
-    Many names are ambiguous (Victoria is a person, a place and a firm) and some are invented, so that a tagger has
+    Many names are ambiguous (Victoria is a person, a place and a firm) and some are invented, so a tagger has
     to use the context and does not reach 100 %.
 
     >>> entity_corpus(1, seed=1)[0][0]

@@ -84,7 +84,7 @@ class Embeddings:
             try:
                 vector = np.array(cells[-dimensions:], dtype=np.float32)
             except ValueError:
-                raise DataError("something after the word is not a number", path, number) from None
+                raise DataError("a value after the word is not a number", path, number) from None
             vectors.setdefault(" ".join(cells[:-dimensions]), vector)
         if not vectors:
             raise DataError("the file has no vectors", path)

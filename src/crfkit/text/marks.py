@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 # Code points of the categories Mn, Mc, Me and Cf of Unicode 15 and the skin tones of emoji, in hexadecimal.
-# Those of BLANKS are left out.
+# Those of BLANKS are omitted.
 _MARKS = """
 AD 300-36F 483-489 591-5BD 5BF 5C1-5C2 5C4-5C5 5C7 600-605 610-61A 64B-65F 670 6D6-6DD 6DF-6E4 6E7-6E8 6EA-6ED
 70F 711 730-74A 7A6-7B0 7EB-7F3 7FD 816-819 81B-823 825-827 829-82D 859-85B 890-891 898-89F 8CA-903 93A-93C

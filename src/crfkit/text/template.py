@@ -1,4 +1,4 @@
-"""Feature templates: those of CRF++ and the patterns of Wapiti."""
+"""Feature templates: CRF++ templates and Wapiti patterns."""
 
 from __future__ import annotations
 

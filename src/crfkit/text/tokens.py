@@ -161,7 +161,7 @@ def _keeps_stop(word: str, previous: str, following: str) -> bool:
         return True  # no sentence ends before a comma
     if word in TITLES:
         return True
-    if word in WORDS:  # … of Acme Inc. The company: the full stop is that of the sentence
+    if word in WORDS:  # … of Acme Inc. The company: the full stop ends the sentence
         return bool(following) and not begins_sentence(following)
     before_number = following[:1].isdigit()
     if len(word) == 1 and word.isalpha():

@@ -1,4 +1,4 @@
-"""Attributes of plain words: what TextFeatures says is worked out by the native encoder and kept in the model."""
+"""Attributes of plain words: TextFeatures has the options, and the native encoder computes them."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class TextFeatures(Parameters):
     window : words up to this distance give attributes
     affixes : length of the longest prefix and suffix of the word, in characters; 0 for none
     shapes : use shapes of words: X for capitals, x for small letters, d for digits, as in ``Xxx-dd`` for "Covid-2020"
-    lower : use words, prefixes and suffixes in lower case, next to the word as it is written; lists match in any case
+    lower : use words, prefixes and suffixes in lower case, next to the word as written; lists match in any case
     pairs : use pairs of neighbouring words, and of columns
     bag : use the words up to this distance before and after, whatever their order; 0 for none
-    context : use affixes of the neighbours, and words next to shapes; for names, whose context says what they are
+    context : use affixes of the neighbours, and words next to shapes; for names, which are recognised by their context
     columns : numbers of further columns to use, such as (1,) for parts of speech; the word is column 0
     characters : tokens are characters of a text: use sequences of up to this many characters, and their scripts
     gazetteers : lists of phrases by name, each a collection of phrases or the path of a file with one per line. The
@@ -87,7 +87,7 @@ class TextFeatures(Parameters):
 
     @classmethod
     def make(cls, source: TextFeatures | str) -> TextFeatures:
-        """Return the features themselves, or those of a preset.
+        """Return the features themselves, or the features of a preset.
 
         >>> TextFeatures.make("pos").affixes
         4
@@ -106,7 +106,7 @@ class TextFeatures(Parameters):
 
     @property
     def all_rules(self) -> tuple[str, ...]:
-        """Return the rules that the options stand for; their names are those of the attributes."""
+        """Return the rules that the options stand for; they begin the names of the attributes."""
         derived = [*self._words(), *self._neighbours(), *self._others()] if self.rules is None else self.rules
         return tuple(dict.fromkeys([*derived, *self.extra]))
 

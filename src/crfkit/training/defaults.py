@@ -1,4 +1,4 @@
-"""Which solver and penalty "auto" and None stand for, whatever the shape.
+"""The solver and the penalty that "auto" and None mean, for every shape.
 
 Every choice depends on the problem alone, so a run can be repeated, and is recorded in the model under
 ``training["auto"]``, where `crfkit inspect` shows it. :mod:`crfkit.graph.inference.defaults` chooses engines and
@@ -14,11 +14,11 @@ from crfkit.result import Result
 
 
 def default_solver(loss: Loss, penalty: Penalty) -> str:
-    """Return the name of the solver that "auto" stands for.
+    """Return the name of the solver that "auto" chooses.
 
     "adam" for losses that have a gradient and no value; "lbfgs" where the penalty is smooth; "grafting-light" where it
-    is not and the loss has candidates; else "owlqn" for L1 and "fista" for other penalties with corners. The solver
-    "auto" also begins with stochastic epochs where the loss has an online form and they pay
+    is not and the loss has candidates; otherwise "owlqn" for L1 and "fista" for other non-smooth penalties. The solver
+    "auto" also begins with stochastic epochs where the loss has an online form and they save time
     (:class:`crfkit.solvers.Auto`).
 
     >>> from crfkit.penalties import L1, L2
@@ -54,7 +54,7 @@ def default_penalty(solver: Solver) -> Penalty:
 
 
 def chosen_solver(solver: Solver, loss: Loss, penalty: Penalty, result: Result) -> Mapping[str, str]:
-    """Return the entry of the record of a model that says what the solver "auto" was; nothing for other solvers."""
+    """Return the entry of a model's record for the solver that "auto" chose; nothing for other solvers."""
     if solver.name != "auto":
         return {}
     begun = "stochastic epochs, then " if result.state.get("warmed") else ""

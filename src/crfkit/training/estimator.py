@@ -84,7 +84,7 @@ class Estimator(NestedParameters, BaseEstimator):  # type: ignore[misc]
         return [*callbacks, print_row] if self.verbose else list(callbacks)
 
     def _keep(self, model: Any, result: Result, concerns: Sequence[str] = (), interrupted: bool = False) -> None:
-        """Keep what training made; raise KeyboardInterrupt if Ctrl-C ended it, else warn of each concern."""
+        """Keep what training made; raise KeyboardInterrupt if Ctrl-C ended it, otherwise warn of each concern."""
         self._set_model(model)
         self.result_ = result
         if interrupted or result.status is Status.INTERRUPTED:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # solvers take longest to load and are needed by training alo
 
 @dataclass(frozen=True)
 class SolverOptions:
-    """Options of the solver and the penalty; the names are those of the estimators."""
+    """Options of the solver and the penalty; the names are as in the estimators."""
 
     penalty: Penalty | None = None
     solver: str | Solver = "auto"
@@ -51,7 +51,7 @@ class SolverOptions:
         return make_solver(self.solver, **options)
 
     def make_penalty(self, solver: Solver) -> Penalty:
-        """Return the penalty of the options, or the one that None stands for."""
+        """Return the penalty of the options, or the one that None means."""
         from crfkit.training.defaults import default_penalty
 
         return self.penalty if self.penalty is not None else default_penalty(solver)

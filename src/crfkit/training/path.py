@@ -125,7 +125,7 @@ def _asks_to_stop(callback: Callable[[PathPoint[S]], None] | None, point: PathPo
 
 @dataclass(frozen=True)
 class PathOptions:
-    """The strengths of a path; the names are those of :func:`regularisation_path`."""
+    """The strengths of a path; the names are as in :func:`regularisation_path`."""
 
     strengths: Iterable[float] | None = None
     n: int = 20
@@ -210,21 +210,21 @@ def regularisation_path(
 
     Parameters
     ----------
-    penalty : L1, L2, ElasticNet or another that has a strength; its own does not matter. An elastic net keeps its
+    penalty : L1, L2, ElasticNet or another that has a strength; its own strength is ignored. An elastic net keeps its
         proportion of L1 and L2, and strengths are those of its L1 part.
     strengths : in any order. By default (not with L2) `n` in geometric progression, from the smallest strength at which
         all weights are zero down to `ratio` times that. With ByBlock: from the strength at which all blocks are zero
         while the others are.
     n, ratio : number of strengths, and the last strength as a share of the first.
-    solver : a name or a solver. By default the one that "auto" stands for (:func:`crfkit.training.defaults.
-        default_solver`): L-BFGS for smooth penalties, OWL-QN for L1, FISTA for others with corners, Grafting-Light
+    solver : a name or a solver. By default the one that "auto" chooses (:func:`crfkit.training.defaults.
+        default_solver`): L-BFGS for smooth penalties, OWL-QN for L1, FISTA for other non-smooth ones, Grafting-Light
         where the loss has candidates.
     score : a function of the weights whose value is kept with each solution, such as F1 on a development set. It is
         given the weights of all attributes where the loss has only some of them.
     callback : called with each point. Raise StopTraining in it to end the path there.
 
-    A loss that can grow continues as it was grown at the last strength. A path that Ctrl-C interrupts ends with the
-    point it was interrupted at (`result.status` says so).
+    A loss that can grow keeps what was switched on at the last strength. A path that Ctrl-C interrupts ends with the
+    current point (see `result.status`).
 
     Examples
     --------
@@ -266,7 +266,7 @@ def _zeroing_strength(loss: Loss, penalty: Penalty) -> float:
         largest = max([largest, *loss.candidates(start, norm)[1][:1]])
     if not (math.isfinite(largest) and largest > 0):
         raise ParameterError(
-            f"the largest slope of the loss at zero weights is {largest}, so that no strength is the first at which "
+            f"the largest slope of the loss at zero weights is {largest}, so no strength is the first at which "
             "all weights are zero: check the data, or give the strengths of the path"
         )
     return float(largest)

@@ -1,4 +1,4 @@
-"""Where losses are evaluated and the parts of a search run: in this process, or on a cluster."""
+"""The place where losses are evaluated and the parts of a search run: in this process, or on a cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the independent parts of a search are run: one after the other here, in `distributed.tasks` on a cluster."""
+"""Run the independent parts of a search: one after the other here, in `distributed.tasks` on a cluster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ R = TypeVar("R")
 class Tasks:
     """Runs the parts of a search in this process, one after the other.
 
-    A part is a function of the shared data and a small item. It changes neither, so that it may run anywhere, and
+    A part is a function of the shared data and a small item. It changes neither, so it may run anywhere, and
     again if it was lost. Close the generators that the methods return if you leave them before their end.
 
     >>> list(Tasks().map(pow, 2, [1, 2, 3]))

@@ -1,4 +1,4 @@
-"""Frames of pandas and polars as sequences: a row per token, a column that says which sequence it is of."""
+"""Frames of pandas and polars as sequences: a row per token, and a column with the sequence it belongs to."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def rows_of(names: Sequence[Label]) -> dict[Label, list[int]]:
 def columns_to_read(
     remembered: object, frame: Frame, sequence: str | None, token: str | Sequence[str] | None
 ) -> FrameColumns:
-    """Return the columns that a prediction reads: those that are named, else those that the model remembers."""
+    """Return the columns that a prediction reads: those that are named, otherwise those that the model remembers."""
     known = FrameColumns.from_json(remembered)
     if known is None and (sequence is None or token is None):
         raise ParameterError(

@@ -17,11 +17,11 @@ from crfkit.files.columns import ColumnFile, rows_of
 from crfkit.schemes import respelled, split_label
 from crfkit.warn import warn_caller
 
-RARE = 2  # a label that occurs more often is meant
+MAX_TYPO_COUNT = 2  # a label that occurs more often is meant
 LESS_LIKELY = 5  # how many times more often the other label must occur
 FAR_LESS_LIKELY = 50  # the same, where two types that are meant often look as similar
-MARKED = 10  # so many positions with tags say that labels mark phrases
-SHOWN = 5  # warnings name no more labels than this
+MIN_TAGGED = 10  # so many positions with tags say that labels mark phrases
+MAX_SHOWN = 5  # warnings name no more labels than this
 
 
 class Suspect(NamedTuple):
@@ -38,19 +38,19 @@ def warn_of_typos(classes: Array, data: SequenceData, files: Sequence[ColumnFile
     if data.labels is None or len(classes) < 3 or not all(isinstance(name, str) for name in classes.tolist()):
         return
     counts = np.bincount(data.labels, minlength=len(classes))
-    if counts.min() > RARE:
+    if counts.min() > MAX_TYPO_COUNT:
         return
     names = classes.tolist()
     found = suspects(names, counts, data.labels, data.starts)
     if not found:
         return
-    for suspect in found[:SHOWN]:
+    for suspect in found[:MAX_SHOWN]:
         place = _place(suspect.label, names.index(suspect.label), data, files)
         often = "once" if suspect.times == 1 else f"{suspect.times} times"
         more = f"; did you mean {suspect.meant!r}?" if suspect.meant else f", and {suspect.reason}"
         warn_caller(f"the label {suspect.label!r} occurs {often} ({place}){more}", DataWarning)
-    if len(found) > SHOWN:
-        warn_caller(f"{len(found) - SHOWN} more labels look misspelt", DataWarning)
+    if len(found) > MAX_SHOWN:
+        warn_caller(f"{len(found) - MAX_SHOWN} more labels look misspelt", DataWarning)
 
 
 def _place(label: str, number: int, data: SequenceData, files: Sequence[ColumnFile]) -> str:
@@ -77,11 +77,11 @@ def suspects(names: Sequence[str], counts: Ints, labels: Ids, starts: Ints) -> l
     [('B_ORG', 'B-ORG'), ('I-OGR', 'I-ORG')]
     """
     how_often = dict(zip(names, counts.tolist(), strict=True))
-    rare = [name for name in names if how_often[name] <= RARE]
+    rare = [name for name in names if how_often[name] <= MAX_TYPO_COUNT]
     tagged = {name: parts for name in names if (parts := split_label(name)) is not None and parts[1]}
     marked = sum(how_often[name] for name in tagged)
     odd = [name for name in names if split_label(name) is None]
-    phrases = len(tagged) > 1 and marked >= MARKED and set(odd) <= set(rare)
+    phrases = len(tagged) > 1 and marked >= MIN_TAGGED and set(odd) <= set(rare)
     if not phrases:
         tagged = {}
     kinds: Counter[str] = Counter()
@@ -92,7 +92,7 @@ def suspects(names: Sequence[str], counts: Ints, labels: Ids, starts: Ints) -> l
         count = how_often[name]
         if name in tagged:
             tag, kind = tagged[name]
-            if kinds[kind] > 2 * RARE:
+            if kinds[kind] > 2 * MAX_TYPO_COUNT:
                 continue
             meant = _near(kind, {k: n for k, n in kinds.items() if n >= LESS_LIKELY * kinds[kind]}, kinds[kind], True)
             reason = ""
@@ -124,7 +124,7 @@ def _has_no_beginning(tagged: dict[str, tuple[str, str]], kind: str) -> bool:
 def _phrases_begin(
     names: Sequence[str], tagged: dict[str, tuple[str, str]], kind: str, labels: Ids, starts: Ints
 ) -> bool:
-    """Return whether all other phrases begin with a label that says so, as in IOB2 but not in IOB1."""
+    """Return whether all other phrases begin with a B label, as in IOB2 but not in IOB1."""
     inside = np.array([name in tagged and tagged[name][0] == "I" and tagged[name][1] != kind for name in names])
     outside = np.array([name not in tagged for name in names])
     before_outside = np.ones(len(labels), dtype=bool)

@@ -77,7 +77,7 @@ class RawPiece:
 
 
 def raw_files(files: Sequence[ColumnFile], inputs: Inputs, attributes: bool) -> RawPiece:
-    """Encode labelled column files, or with `attributes` data files of CRFsuite."""
+    """Encode labelled column files, or with `attributes` CRFsuite data files."""
     name = ", ".join(file.name for file in files)
     if attributes:
         encoder = inputs.encoder()
@@ -179,7 +179,7 @@ def joined(first: Counts, second: Counts) -> Counts:
             second.name,
         )
     if first.record and second.record and first.record != second.record:
-        raise DataError(f"the format differs from that of {first.name}; give files of one format", second.name)
+        raise DataError(f"the format differs from {first.name}; give files of one format", second.name)
     attributes, place = joined_names(first.attributes.names, second.attributes.names)
     pairs, pair_place = joined_names(first.pair_attributes.names, second.pair_attributes.names)
     labels = dict.fromkeys(first.labels) | dict.fromkeys(second.labels)
@@ -258,7 +258,7 @@ def _numbering(
 
 
 def numbered(raw: RawPiece, numbering: Numbering) -> SequenceData:
-    """Return the sequences of a piece with the numbers of the whole; attributes that were dropped are left out."""
+    """Return the sequences of a piece with the numbers of the whole; attributes that were dropped are omitted."""
     data, vocabulary = raw.data, numbering.vocabulary
     assert data.labels is not None
     number = {label: k for k, label in enumerate(numbering.classes.tolist())}

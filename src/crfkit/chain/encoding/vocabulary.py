@@ -1,4 +1,4 @@
-"""How inputs become attributes, and the attributes of a model."""
+"""Turn inputs into attributes; the attributes of a model."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ class Supervision:
 
 
 def token_weights(rows: Iterable[Iterable[float]], data: SequenceData, of: Ints) -> Floats:
-    """Return the weights of all positions; `rows` has a row for each sequence, and `of` says which is that of a row."""
+    """Return the weights of all positions; `rows` has a row for each sequence, and `of` maps rows to sequences."""
     try:
         given = [list(unmasked(row, f"the token weights of sequence {n}")) for n, row in enumerate(rows)]
         weights = [np.asarray(row, dtype=object).astype(np.float64) for row in given]
@@ -172,7 +172,7 @@ def _named(y: Sequence[Label]) -> Iterable[Label]:
 
 
 def _some(label: Label, stand_in: Label) -> Label:
-    """Return a label in place of what is not one; it takes no part in learning."""
+    """Return a label instead of what is not one; it takes no part in learning."""
     return stand_in if label is None or isinstance(label, _SETS) else label
 
 
@@ -191,7 +191,7 @@ def _targets(rows: Sequence[Sequence[Label]], ids: dict[Label, int]) -> Flags:
 
 @dataclass(frozen=True)
 class LabelColumn:
-    """How the labels of column files are written: what says that one is not known, and where its weight stands."""
+    """Options for reading the labels of column files: which label means unknown, and which column has the weight."""
 
     unknown: str | None = None
     separator: str | None = None
@@ -205,31 +205,36 @@ class LabelColumn:
     def apply(self, corpus: TaggedCorpus, files: Sequence[ColumnFile]) -> TaggedCorpus:
         """Return the training set of files with labels that are known in part and with weights of its tokens."""
         if self.partly_known:
-            corpus = told(corpus, self.unknown, self.separator)
+            corpus = with_unknown_labels(corpus, self.unknown, self.separator)
         if self.weight_column is not None:
             weights = read_weights(files, self.weight_column)
             corpus = replace(corpus, data=replace(corpus.data, token_weights=weights))
         return corpus
 
 
-def told(corpus: TaggedCorpus, unknown: str | None, separator: str | None) -> TaggedCorpus:
-    """Return a training set of a file, in which the label `unknown` says nothing, and one with `separator` is a set.
+def with_unknown_labels(corpus: TaggedCorpus, unknown: str | None, separator: str | None) -> TaggedCorpus:
+    """Return a training set in which `unknown` marks unlabelled tokens, and labels with `separator` are sets of labels.
 
     With "?" and "|", the label ? is not known, and B-PER|B-LOC is one of the two.
     """
     written = corpus.classes.tolist()
     if unknown is not None and unknown not in written:
-        warn_caller(f"the training files have no label {unknown!r}, which was to say that one is unknown", DataWarning)
+        warn_caller(
+            f"the training files have no label {unknown!r}, which should mark unlabelled tokens; check the name",
+            DataWarning,
+        )
     means = [
         [] if name == unknown else [part for part in name.split(separator) if part] if separator else [name]
         for name in written
     ]
     for name, parts in zip(written, means, strict=True):
         if not parts and name != unknown:
-            raise DataError(f"the label {name!r} names no label beside the separator {separator!r}")
+            raise DataError(
+                f"the label {name!r} has nothing on one side of the separator {separator!r}; expected labels on both"
+            )
         if unknown in parts:
             raise DataError(
-                f"the label {name!r} names {unknown!r}, which says that nothing is known, among others; write "
+                f"the label {name!r} names {unknown!r}, which means that nothing is known, among others; write "
                 f"{unknown!r} alone, or leave it out"
             )
     names = sort_labels([part for parts in means for part in parts])

@@ -71,7 +71,7 @@ class ChainEstimator(ChainAnswers, Estimator):
     ) -> Fitted:
         """Fit the probabilities to labelled sequences that were not used in training; best labels stay the same.
 
-        The weights are divided by a temperature that minimises a loss. `calibration_` says what was found, and the
+        The weights are divided by a temperature that minimises a loss. `calibration_` has what was found, and the
         model file keeps it.
 
         precision: also find, for each type of phrase, the threshold at which this share of the phrases is right; use it
@@ -84,7 +84,7 @@ class ChainEstimator(ChainAnswers, Estimator):
         log-loss of predicted labels, the default otherwise. "sequences": likelihood of whole labellings. "none": keep
         the temperature.
 
-        min_spans: fewest phrases of a type above a threshold; with fewer, their precision means little.
+        min_spans: minimum number of phrases of a type above a threshold; with fewer, their precision means little.
 
         >>> from crfkit import ChainCRF
         >>> X = [[["w=in"], ["w=Rome"]], [["w=Rome"], ["w=in"], ["w=rain"]]]
@@ -127,7 +127,7 @@ class ChainEstimator(ChainAnswers, Estimator):
         """Return an estimator that predicts with the model of a file; its options are those that the file records.
 
         The file may be crfkit's own, or a model of CRFsuite (also inside a pickled sklearn_crfsuite.CRF), CRF++ or
-        Wapiti: what it is shows in its contents. `encoding` is that of the texts in those.
+        Wapiti, which is recognised from its contents. `encoding` is the encoding of the texts in those.
         """
         from crfkit.convert import load
 

@@ -36,21 +36,21 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
     Parameters
     ----------
     template : None, a path, a text or a :class:`Template`. With a CRF++ template or Wapiti's patterns, tokens are lists
-        of column strings. Without, they are lists of attribute strings or dicts
+    of column strings. Without a template, they are lists of attribute strings or dicts
         (``{"w": "the", "cap": True, "x": 0.5}``, which may be nested), or each sequence is a matrix (NumPy or
         scipy.sparse) with a row per position.
     penalty : a member of :mod:`crfkit.penalties`. None is L2(1), but L1(1) for solvers that select attributes
         (grafting-light, grafting, gauss-seidel), and no penalty for solvers that take none (averaged-perceptron,
         passive-aggressive, arow, mira)
     solver : a name of :data:`crfkit.solvers.SOLVERS`, or a solver, which keeps its own stopping rule, limit and seed
-        whatever the options below are; docs/guides/choose_a_solver.md tells which one to use when
+    whatever the options below are; docs/guides/choose_a_solver.md compares them
     min_frequency : attributes that occur less often than this in the training set are dropped
     all_possible_states, all_possible_transitions : give weights to all (attribute, label) and (label, label) pairs, as
         CRF++ does. By default only pairs that occur in the training set have weights, as in CRFsuite, which is about as
         accurate with a fraction of the time and memory (docs/explanation/math.md has figures)
     tolerance : stop when the objective decreases by less than this, relatively, over ten iterations, or when
         ``‖g‖ ≤ tolerance·max(1, ‖w‖)``; or a rule of :mod:`crfkit.solvers.parts.stopping`
-    max_iterations : maximum number of iterations, for online solvers of epochs; None for the solver's own limit
+    max_iterations : maximum number of iterations (online solvers: of epochs); None for the solver's own limit
     n_threads : number of threads; None for all cores. Workers of a cluster use the threads that they were started with
     random_state : random seed of solvers that shuffle the sequences; None is 0, so that runs can be repeated
     verbose : 1 prints a line per iteration
@@ -61,7 +61,7 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
     order : 1, or 2 for weights on label triples
     constraints : a tagging scheme ("iob1", "iob2", "ioe1", "ioe2", "iobes", "bilou"), "observed", or a collection of
         (label, next label) pairs that must not occur. They have probability 0 in training and in prediction
-    label_classes : a mapping from labels to class names, so that attributes also score classes of labels, e.g.
+    label_classes : a mapping from labels to class names; attributes then also score classes of labels, e.g.
         ``{"B-PER": "PER", "I-PER": "PER"}``
     warm_start : begin at the weights of the last fit, as far as they have the same names
     class_weight : weights of labels, e.g. ``{"O": 0.2}`` (1 for labels that are not named), or "balanced": inversely
@@ -69,7 +69,7 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
         objective is then no longer convex (:mod:`crfkit.chain.losses.weak`)
     features : None, a :class:`TextFeatures` or the name of a preset ("ner", "chunking", "pos", "segmentation"), instead
         of a template: tokens are plain words, or lists of columns that begin with the word
-    hash_bits : hash the names of attributes to 2^hash_bits buckets, so that memory is bounded and names are not kept;
+    hash_bits : hash the names of attributes to 2^hash_bits buckets: memory is bounded and names are not kept;
         None keeps names
     precision : of scores and messages in training: "double", "single", or "auto": single floats on 32,768 positions and
         more, which takes less time, and doubles when a solver sees rounding errors; the optimum is the same
@@ -170,7 +170,9 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
         if is_collection(X):
             given = (sample_weight, X_dev, y_dev, token_weight, training_error or None)
             if any(option is not None for option in given):
-                raise ParameterError("a Dask bag does not go with sample_weight, token_weight, X_dev or training_error")
+                raise ParameterError(
+                    "a Dask bag cannot be combined with sample_weight, token_weight, X_dev or training_error"
+                )
             return self._done(*self._fit_bags(X, y, seen, start, resume))
         with self._placed() as training:
             seen = [*training.placement.callbacks, *seen]
@@ -196,10 +198,10 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
 
         This needs a template or features, except for CRFsuite's data files (format="crfsuite"), which have attributes
         instead of columns. `encoding`, `format` ("auto", "columns", "conllu" or "crfsuite") and `label_column` (for
-        CoNLL-U) are those of :class:`crfkit.files.columns.ColumnFile`.
-        The model is that of ``crfkit train`` on the same files.
+        CoNLL-U) are as in :class:`crfkit.files.columns.ColumnFile`.
+        The model is the same as from ``crfkit train`` on these files.
 
-        The label `unknown_label` says that a label is not known; a label with `label_separator` in it is one of
+        The label `unknown_label` marks unlabelled tokens; a label with `label_separator` in it is one of
         several; `weight_column` is the column (1 is the first) with the weights of the tokens.
 
         With `out_of_core`, the sequences need not fit into memory: they are encoded into a temporary folder, and each
@@ -216,8 +218,8 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
         if self.cluster is not None:
             if labels != LabelColumn() or training_error or out_of_core:
                 raise ParameterError(
-                    "files on a cluster do not go with unknown_label, label_separator, weight_column, training_error "
-                    "or out_of_core"
+                    "files on a cluster cannot be combined with unknown_label, label_separator, weight_column, "
+                    "training_error or out_of_core"
                 )
             from crfkit.distributed.training import fit_urls
 
@@ -231,8 +233,8 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
 
             if labels != LabelColumn() or training_error or start is not None or resume is not None:
                 raise ParameterError(
-                    "out_of_core does not go with unknown_label, label_separator, weight_column, training_error, "
-                    "warm_start or resume"
+                    "out_of_core cannot be combined with unknown_label, label_separator, weight_column, "
+                    "training_error, warm_start or resume"
                 )
             return self._done(*fit_stored(self._training(), files, shown))
         return self._done(*self._training().fit_file(files, shown, training_error, start, labels, resume))
@@ -246,7 +248,7 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
     ) -> ChainCRF:
         """Run one epoch of an online solver over these sequences, from the current weights.
 
-        New attributes and labels are added. `classes` names labels that may come later, for constraints to know them.
+        New attributes and labels are added. `classes` lists labels that may come later, which constraints need to know.
         """
         from crfkit.chain.training.batches import PartialFit, learn_batch
 
@@ -266,9 +268,9 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
     ) -> ChainCRF:
         """Continue training on further sequences without the earlier ones; the result is close to training on all.
 
-        The model records how often each attribute occurred. Weights that many earlier sequences support move little;
-        those of new and rare attributes are free. New attributes and labels are added. With `penalty=None`, the
-        penalty is that of the earlier training.
+        The model records how often each attribute occurred. Weights that many earlier sequences support change little;
+        weights of new and rare attributes change freely. New attributes and labels are added. With `penalty=None`, the
+        penalty of the earlier training is used.
 
         >>> from crfkit import ChainCRF
         >>> crf = ChainCRF().fit([[["w=the"], ["w=cat"]]] * 9, [["DET", "NOUN"]] * 9)
@@ -296,7 +298,7 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
     ) -> tuple[PathPoint[ChainModel], ...]:
         """Return a model for each strength of the penalty, the largest first; each run starts from the last solution.
 
-        `strengths`, `n`, `ratio` and `callback` are those of :func:`crfkit.regularisation_path`; an L2 penalty needs
+        `strengths`, `n`, `ratio` and `callback` are as in :func:`crfkit.regularisation_path`; an L2 penalty needs
         `strengths`. With a development set each point has its `score`. The estimator itself does not change.
 
         >>> from crfkit import ChainCRF, L1

@@ -52,7 +52,7 @@ class ClusterInputs:
 
         unknown = sorted(set(options) - {"callbacks", "resume"})
         if unknown:
-            raise ParameterError(f"a Dask frame does not go with {unknown[0]}")
+            raise ParameterError(f"a Dask frame cannot be combined with {unknown[0]}")
         seen = self._with_progress(options.pop("callbacks", ()))  # type: ignore[attr-defined]
         start = self._start()  # type: ignore[attr-defined]
         training = self._training()  # type: ignore[attr-defined]

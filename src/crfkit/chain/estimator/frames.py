@@ -46,10 +46,10 @@ class FrameInputs:
 
         Parameters
         ----------
-        frame : the rows; those of a sequence stand in its order and need not lie together
+        frame : the rows, in which those of a sequence are in order but need not be adjacent
         label, sequence : columns of the label and of the number or name of the sequence
         token : column of the token, or columns as a template or text features expect them; without either, columns
-            whose names and values are attributes. None is all columns that have no other meaning
+            whose names and values are attributes. None means all columns that have no other meaning
         sample_weight : column of the weight of the sequence, the same in all its rows
         options : further arguments of :meth:`fit`
 
@@ -84,7 +84,7 @@ class FrameInputs:
         """Return the predicted labels as a column of the frame's library, aligned with its rows and its index.
 
         With `probability`, return a frame with the labels and a column "probability" of the label's marginals. The
-        columns are those of :meth:`fit_frame` unless they are named.
+        columns are as in :meth:`fit_frame` unless they are named.
         """
         model: ChainModel = self._fitted()  # type: ignore[attr-defined]
         columns = columns_to_read(model.training.get("frame"), frame, sequence, token)

@@ -1,1 +1,1 @@
-"""Which weights a chain has."""
+"""The weights that a chain has."""

@@ -1,4 +1,4 @@
-"""Which labels may follow each other, by name: the schemes that phrases are written in, or pairs that are forbidden."""
+"""Labels that may follow each other, by name: the schemes that phrases are written in, or pairs that are forbidden."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Pairs = str | Collection[tuple[Label, Label]] | None
 def make_constraints(constraints: Pairs, classes: Sequence[Label], data: SequenceData | None = None) -> Constraints:
     """Return the constraints of None (all is allowed), a scheme, or forbidden pairs (label, next label).
 
-    Schemes are those of :data:`crfkit.schemes.TAG_SCHEMES`: with "iob2", I-X follows B-X or I-X only; with "iobes", B-X
+    Schemes are as in :data:`crfkit.schemes.TAG_SCHEMES`: with "iob2", I-X follows B-X or I-X only; with "iobes", B-X
     and I-X are followed by I-X or E-X, and nothing else is. "observed": the starts, transitions and ends of `data`, and
     no others.
 

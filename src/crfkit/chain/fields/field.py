@@ -46,7 +46,7 @@ _LISTS = {"state": _ARRAYS[:2], "pair": _ARRAYS[3:5], "class": _ARRAYS[7:]}  # t
 class ChainField:
     """The parameter set of a chain.
 
-    None in place of offsets or codes means all: every attribute has a weight for every label (CRF++). With arrays,
+    None instead of offsets or codes means all: every attribute has a weight for every label (CRF++). With arrays,
     only the listed combinations have one (CRFsuite): ``state_labels[state_offsets[a] : state_offsets[a+1]]`` are the
     labels of attribute a; a label pair (i, j) is coded ``i·L + j``, a triple (i, j, k) ``(i·L + j)·L + k``.
 
@@ -116,7 +116,7 @@ class ChainField:
     ) -> ChainField:
         """Return the parameter set for a training set: all combinations, or those that occur in it.
 
-        Where labels are known in part only, :mod:`crfkit.chain.fields.observed` says what occurs.
+        Where labels are known in part only, see :mod:`crfkit.chain.fields.observed`.
         """
         if data.labels is None and data.targets is None:
             raise DataError("the data have no labels")

@@ -1,4 +1,4 @@
-"""Which combinations of attributes and labels occur in a training set: those have weights in the observed set.
+"""Find the combinations of attributes and labels that occur in a training set: those have weights in the observed set.
 
 Where the labels are known in part only, an attribute occurs with the labels that are possible at its position, but
 positions where nothing is known say nothing: else every attribute there would have all weights. Label pairs and triples
@@ -18,7 +18,7 @@ def observed_states(data: SequenceData, n_attributes: int, n_labels: int, of: Id
     """Return the labels of each attribute as (offsets, labels); with `of`, those that the labels are mapped to."""
     offsets, attributes, labels = data.offsets, data.attributes, data.labels
     if data.targets is not None:
-        t, labels = _told(data.targets)
+        t, labels = _known_positions(data.targets)
         offsets, entries = gather(data.offsets, t)
         attributes = data.attributes[entries]
     assert labels is not None
@@ -61,7 +61,7 @@ def inner_positions(data: SequenceData, lag: int) -> Flags:
     return np.asarray(places >= lag)
 
 
-def _told(targets: Flags) -> tuple[Ints, Ids]:
+def _known_positions(targets: Flags) -> tuple[Ints, Ids]:
     """Return (position, label) of all that is possible where something is known."""
     some = np.flatnonzero(targets.sum(axis=1) < targets.shape[1])
     row, labels = np.nonzero(targets[some])

@@ -1,20 +1,20 @@
-"""Which attributes can have weights under an L1 penalty: the others stay at zero, wherever a solver goes.
+"""Find the attributes that can have weights under an L1 penalty: the others stay at zero, wherever a solver goes.
 
 In the likelihood of a chain and in its softmax margin the derivative of the weight of attribute a and label y is
 
     ∂ = Σ_{t : a at t} c_t·(p(y_t = y | x) − [y_t = y]),   c_t = weight of the sequence · value of a at t,
 
-where 0 ≤ p ≤ 1, so that −low ≤ ∂ ≤ high for every w, with n = low + high = Σ |c_t| and
+where 0 ≤ p ≤ 1, so −low ≤ ∂ ≤ high for every w, with n = low + high = Σ |c_t| and
 
     low = Σ_{y_t = y} max(c_t, 0) + Σ_{y_t ≠ y} max(−c_t, 0).
 
 Under L1 of strength λ a weight can leave zero only where |∂| > λ. If low ≤ λ and high ≤ λ for all labels that an
-attribute has weights for, it can be left out: the optimum is the same, and so is every step of a solver that begins at
+attribute has weights for, it can be omitted: the optimum is the same, and so is every step of a solver that begins at
 zero. At λ = 1 that holds for attributes that occur once, and for those that occur twice, with different labels. The
-same is true of pair attributes and pairs of labels. Transitions occur in all sequences, so that no useful λ would leave
+same is true of pair attributes and pairs of labels. Transitions occur in all sequences, so no useful λ would leave
 one out.
 
-An attribute is left out as a whole or not at all: where one of its weights may be left out, n ≤ 2λ, and then nearly
+An attribute is omitted as a whole or not at all: where one of its weights may be omitted, n ≤ 2λ, and then nearly
 always all of them may.
 """
 

@@ -21,7 +21,7 @@ from crfkit.arrays import empty
 from crfkit.chain.data import SequenceData
 from crfkit.chain.fields.field import ChainField
 from crfkit.chain.losses.online import OnlineChain, SingleEpochs
-from crfkit.chain.losses.online_cost import epoch_cost
+from crfkit.chain.losses.online_cost import dense_size, epoch_cost
 from crfkit.chain.losses.precision import DOUBLE, SINGLE, RoundedLoss
 from crfkit.errors import CapabilityError, DataError, ParameterError
 from crfkit.protocols import Capability, Evaluation, LossOptions
@@ -135,6 +135,11 @@ class ChainLoss(RoundedLoss):
         data = self.data
         return epoch_cost(data.n_positions, len(data.attributes), len(data), self.field, count_threads(self.n_threads))
 
+    def dense_size(self) -> int:
+        """Return for how many weights a dense Hessian costs no more to factor than some evaluations; counted."""
+        data = self.data
+        return dense_size(data.n_positions, len(data.attributes), len(data), self.field, count_threads(self.n_threads))
+
     def expectations(self) -> ChainExpectations:
         """Expected feature counts by total count, for improved iterative scaling."""
         if Capability.EXPECTATIONS not in self.capabilities:
@@ -156,6 +161,7 @@ class ChainLikelihood(ChainLoss):
             Capability.SMOOTH,
             Capability.HESSP,
             Capability.HESS_DIAG,
+            Capability.HESS_SAMPLE,
             Capability.SUBSET,
             Capability.ONLINE,
             Capability.MISTAKES,
@@ -242,6 +248,14 @@ class ChainEvaluation(LazyEvaluation):
         self._loss._held = None
         self._loss._objective.hessian_diagonal(self.w, diagonal, self._loss.tolerance > DOUBLE)
         return diagonal
+
+    def hess_sample(self, rows: int, seed: int) -> Any:
+        """See :mod:`crfkit.chain.losses.sampled_hessian`."""
+        from crfkit.chain.losses.sampled_hessian import sampled_hessian
+
+        self._require(Capability.HESS_SAMPLE)
+        loss = self._loss
+        return sampled_hessian(loss.data, loss.field, self.w, rows, seed, loss.n_threads, loss.kernels)
 
     def _require(self, capability: Capability) -> None:
         if capability not in self._loss.capabilities:

@@ -28,3 +28,14 @@ def epoch_cost(n_positions: int, n_attributes: int, n_sequences: int, field: Cha
     work = counts(n_positions, n_attributes, n_sequences, field)
     evaluation = float(work @ EVALUATION)
     return n_threads * float(work @ EPOCH) / evaluation if evaluation > 0 else float(n_threads)
+
+
+FACTORING = 0.2  # nanoseconds for n³ of a symmetric matrix of n rows
+EVALUATIONS = 2  # that factoring may cost: a larger matrix saves fewer more
+MOST_DENSE = 1000
+
+
+def dense_size(n_positions: int, n_attributes: int, n_sequences: int, field: ChainField, n_threads: int) -> int:
+    """Return for how many weights a dense matrix is factored in the time of EVALUATIONS evaluations on `n_threads`."""
+    evaluation = float(counts(n_positions, n_attributes, n_sequences, field) @ EVALUATION) / n_threads
+    return min(MOST_DENSE, int((EVALUATIONS * evaluation / FACTORING) ** (1 / 3)))

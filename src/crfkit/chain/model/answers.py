@@ -116,9 +116,9 @@ class ChainAnswers:
     def predict_spans(self, X: Sequences, min_probability: Thresholds | str = None) -> list[list[Span]]:
         """Return the phrases of the best labelling of each sequence: (start, end, type, probability).
 
-        The probability is exact: that of all labellings which have this phrase, with these ends and this type. Labels
+        The probability is exact: it sums over all labellings with this phrase, with these ends and this type. Labels
         must mark phrases, in any scheme (see :mod:`crfkit.schemes`). With `min_probability` (one number, numbers by
-        type, or "calibrated" for the thresholds that `calibrate` found), less probable phrases are left out.
+        type, or "calibrated" for the thresholds that `calibrate` found), less probable phrases are omitted.
 
         >>> from crfkit import ChainCRF
         >>> X = [[["w=in"], ["w=New"], ["w=York"]], [["w=York"], ["w=in"], ["w=rain"]]]
@@ -161,10 +161,10 @@ class ChainAnswers:
         allowed: Allowed = None,
         constraints: Pairs = None,
     ) -> list[Entropy]:
-        """Return how uncertain each sequence is, in nats: `sequence`, of the whole labelling, and `positions`.
+        """Return the entropy of each sequence in nats: `sequence`, of the whole labelling, and `positions`.
 
-        Both are exact. The entropy of a position is that of its marginal probabilities. `known`, `allowed` and
-        `constraints` are those of `decode`.
+        Both are exact. The entropy of a position is computed from its marginal probabilities. `known`, `allowed` and
+        `constraints` are as in `decode`.
 
         >>> from crfkit import ChainCRF
         >>> crf = ChainCRF().fit([[["w=the"], ["w=cat"]]], [["DET", "NOUN"]])
@@ -195,9 +195,9 @@ class ChainAnswers:
     def predict_sets(self, X: Sequences, coverage: float, n: int = 1000) -> list[LabellingSet]:
         """Return, for each sequence, a set of labellings that holds the true one with a stated probability.
 
-        `coverage` is one that `calibrate` was given. A set has the labellings whose probability is at least the
+        `coverage` is a value that was passed to `calibrate`. A set has the labellings whose probability is at least the
         threshold of the coverage, at most 1/threshold of them. They are looked for among the n best, and `complete` is
-        False where these were not enough. An empty set says that no labelling is probable enough.
+        False where these were not enough. An empty set means that no labelling is probable enough.
 
         >>> from crfkit import ChainCRF
         >>> X, y = [[["w=the"], ["w=cat"]], [["w=a"], ["w=cat"]]], [["DET", "NOUN"], ["DET", "NOUN"]]
@@ -210,7 +210,7 @@ class ChainAnswers:
     def explain(
         self, x: object, against: Sequence[Label] | None = None, tokens: Sequence[str] | None = None
     ) -> Explanation:
-        """Return what decided between the chosen label and the runner-up at each position of one sequence.
+        """Explain the choice between the chosen label and the runner-up at each position of one sequence.
 
         The runner-up is the label of the best labelling that has another label there. The contributions of attributes,
         transitions and pair attributes sum to the difference of the two scores, the log of the ratio of their

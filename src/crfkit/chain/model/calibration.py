@@ -1,6 +1,6 @@
 """Calibration on labelled data that training has not seen: temperature, thresholds of types, conformal sets.
 
-Scores are linear in the weights, so that a chain at temperature T is the chain with weights w / T: a calibrated model
+Scores are linear in the weights, so a chain at temperature T is the chain with weights w / T: a calibrated model
 is a plain model. Best labels do not depend on T. It minimises one of three losses:
 
     sequences   Σ log Z(w / T) − score(y; w) / T, the likelihood of whole labellings; convex in 1 / T
@@ -42,7 +42,7 @@ TEMPERATURES = (0.05, 20.0)
 
 @dataclass(frozen=True)
 class TypeThreshold:
-    """The least probability at which phrases of a type reach the wished precision, and what it kept of the data.
+    """The least probability at which phrases of a type reach the required precision, and what it kept of the data.
 
     `threshold` is None if no threshold reaches it; precision is then the best that at least `min_spans` phrases have.
     """
@@ -66,7 +66,7 @@ class Calibration:
 
     @property
     def thresholds(self) -> dict[str, float | None]:
-        """The least probability of each type; None where the wished precision is out of reach."""
+        """The least probability of each type; None where the required precision is out of reach."""
         return {kind: found.threshold for kind, found in self.types.items()}
 
     def as_dict(self) -> Entries:
@@ -235,7 +235,7 @@ def _log_probabilities(model: ChainModel, blocks: Sequence[Block]) -> Floats:
 def find_thresholds(
     model: ChainModel, blocks: Sequence[Block], precision: float, min_spans: int = 10
 ) -> dict[str, TypeThreshold]:
-    """Return, for each type, the least threshold at which at least `min_spans` phrases have the wished precision.
+    """Return, for each type, the least threshold at which at least `min_spans` phrases have the required precision.
 
     Warns about types that do not reach it; raises DataError if none does.
     """
@@ -254,7 +254,7 @@ def find_thresholds(
     if missed:
         warn_caller(
             f"no threshold gives these types a precision of {precision:g} on at least {min_spans} phrases: {best} at "
-            "best; their phrases are left out where calibrated thresholds are used",
+            "best; their phrases are omitted where calibrated thresholds are used",
             DataWarning,
         )
     return found

@@ -59,7 +59,7 @@ class Decoded:
 
 
 class Entropy(NamedTuple):
-    """How uncertain the labels of a sequence are, in nats: all of them together, and at each position."""
+    """The uncertainty of the labels of a sequence, in nats: of all together, and at each position."""
 
     sequence: float
     positions: Floats
@@ -193,7 +193,7 @@ def entropies(
     allowed: Allowed = None,
     constraints: Pairs = None,
 ) -> list[Entropy]:
-    """Return the entropy of the labelling of each sequence and those of its positions."""
+    """Return the entropy of the labelling of each sequence, and the entropies of its positions."""
     data = model.encode(X)
     limits = make_limits(model, data, known, allowed, constraints)
     total = limits.inference.entropies(data, limits.allowed)

@@ -1,6 +1,6 @@
-"""Why a chain chose its labels: every weight that speaks for the chosen label against the runner-up.
+"""Explain the labels that a chain chose: the weights for the chosen label against the runner-up.
 
-The score of a labelling is linear in the weights, so that the difference of two scores is a sum with one term for each
+The score of a labelling is linear in the weights, so the difference of two scores is a sum with one term for each
 weight that counts in one of them. At a position t with the chosen label j, the runner-up is the label at t of the best
 labelling y′ that has another label there. The terms of score(y) − score(y′) = log p(y | x) − log p(y′ | x) are:
 
@@ -33,7 +33,7 @@ COPIES = 200_000  # positions that are decoded at once
 
 
 class Contribution(NamedTuple):
-    """A term of the difference between the scores of two labellings; it speaks for the chosen one if positive.
+    """A term of the difference between the scores of two labellings; it favours the chosen one if positive.
 
     `kind` is "attribute", "pair attribute" (of a template's B lines), "transition" or "triple" (order 2). `labels` are
     those that the weight is for in the chosen labelling, `instead` those in the other one, the last at `position`.

@@ -1,4 +1,4 @@
-"""How inputs become attributes, in the model file of a chain: names or buckets of attributes, text features."""
+"""The part of a chain's model file that turns inputs into attributes: names or buckets of attributes, text features."""
 
 from __future__ import annotations
 

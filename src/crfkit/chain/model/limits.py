@@ -30,7 +30,7 @@ Allowed = Iterable[Sequence[Collection[Label] | None] | None] | None
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """How to infer under restrictions: the constrained chain, and what single positions allow ([positions, labels])."""
+    """Restrictions of inference: the constrained chain, and what single positions allow ([positions, labels])."""
 
     inference: ChainInference
     allowed: Flags | None = None
@@ -120,7 +120,7 @@ MOST_RUNS = 256  # what the core counts
 
 
 def one_run_each(classes: Sequence[Label], contiguous: bool | Collection[Label]) -> tuple[Ids, Flags]:
-    """Return (group of each label, −1 without a limit; whether a run goes on from one label to the next).
+    """Return (group of each label, −1 without a limit; whether a run continues from one label to the next).
 
     If the labels mark phrases, a group is a type and a run is a phrase: B-X after I-X begins a second one. Otherwise
     each label is a group of its own. "O" has no limit unless it is named.

@@ -55,7 +55,7 @@ FIELD_ARRAYS: Mapping[str, type] = {
 
 @dataclass(frozen=True, eq=False)
 class ChainModel(ChainAnswers):
-    """Tag sequences. It has all that tagging needs, and nothing of scikit-learn."""
+    """Tag sequences, without scikit-learn."""
 
     vocabulary: Vocabulary
     classes: Array
@@ -79,7 +79,7 @@ class ChainModel(ChainAnswers):
 
     @property
     def tagger(self) -> _core.Tagger:
-        """Return a new tagger of one sequence at a time: it spares short sequences the cost of a bulk call.
+        """Return a new tagger for one sequence at a time, which is faster than a bulk call for short sequences.
 
         >>> from crfkit import ChainCRF
         >>> crf = ChainCRF().fit([[["w=the"], ["w=cat"]]], [["DET", "NOUN"]])
@@ -143,7 +143,7 @@ class ChainModel(ChainAnswers):
         objective: Objective = "auto",
         min_spans: int = 10,
     ) -> ChainModel:
-        """Return the calibrated model; see `ChainCRF.calibrate`. Its `calibration` says what was found."""
+        """Return the calibrated model; see `ChainCRF.calibrate`. Its `calibration` has what was found."""
         return chain_calibration.calibrate(self, X, y, precision, coverage, objective, min_spans)
 
     def tag_columns(
@@ -157,7 +157,7 @@ class ChainModel(ChainAnswers):
         """Yield the lines of a column file with the predicted label appended, in chunks as they are ready.
 
         marginals: None, "best" (a further column with the label's probability) or "all" (label=probability of all).
-        With labels_only, the label (and its probabilities) are all there is of a line. `choice` says how labels are
+        With labels_only, the label (and its probabilities) are all there is of a line. `choice` sets how labels are
         chosen: by the best labelling or position by position, and when to abstain.
         """
         return chain_tagging.tag_columns(self, source, marginals, labels_only, choice, watch)
@@ -257,7 +257,7 @@ class ChainModel(ChainAnswers):
         return cls(vocabulary, label_array(labels), field, w, training, n_threads, tuple(names), calibration, seen)
 
     def save(self, path: str | Path, weights: str = "double") -> None:
-        """Write a model file. With weights="8bit", a weight takes a byte: it is rounded, and the file is smaller.
+        """Write a model file. With weights="8bit", weights are rounded to one byte each, and the file is smaller.
 
         >>> import os, tempfile
         >>> from crfkit import ChainCRF, ChainModel

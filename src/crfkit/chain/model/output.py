@@ -53,7 +53,7 @@ def tag_sentences(
 ) -> Iterator[bytes]:
     """Yield the sentences of a file as "json", "nbest" or "spans", in chunks as they are ready.
 
-    n: how many labellings (json: the best and n − 1 alternatives). min_probability: phrases below it are left out; a
+    n: how many labellings (json: the best and n − 1 alternatives). min_probability: phrases below it are omitted; a
     number or "calibrated". `numbers` are those of the sentences in the form "spans", 0, 1, 2 … by default.
     """
     if form not in FORMS:

@@ -1,4 +1,4 @@
-"""Whether probabilities can be trusted: of what the model predicts with 80 % confidence, 80 % should be right."""
+"""Measure whether probabilities can be trusted: of labels with 80 % confidence, 80 % should be right."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def reliability_of(model: ChainModel, blocks: Sequence[Block], kind: Kind = "spa
     else:
         p, right = predicted_tokens(model, blocks)
     if len(p) == 0:
-        raise DataError(f"the model predicts no {kind} on these sequences, so that nothing can be said about them")
+        raise DataError(f"the model predicts no {kind} on these sequences, so nothing can be said about them")
     return measure(kind, p, right, int(bins))
 
 

@@ -1,4 +1,4 @@
-"""How often a chain model met each attribute in training: what an update needs of the data it was trained on."""
+"""Counts of the attributes that a chain model met in training, which an update needs."""
 
 from __future__ import annotations
 

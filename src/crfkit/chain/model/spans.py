@@ -1,7 +1,7 @@
 """The exact probability that a span is among the phrases of a labelling, as conlleval reads phrases.
 
-A phrase goes on from one position to the next if both labels have its type, the first does not end a phrase (E, S, L,
-U) and the second does not begin one (B, S, U). With C(i, j) = 1 if it goes on from label i to label j, the span s … e
+A phrase continues from one position to the next if both labels have its type, the first does not end a phrase (E, S, L,
+U) and the second does not begin one (B, S, U). With C(i, j) = 1 if it continues from label i to label j, the span s … e
 of a type is in y if y_s has that type, C(y_{s−1}, y_s) = 0, C(y_{t−1}, y_t) = 1 for s < t < e, and C(y_{e−1}, y_e) = 0.
 In a chain of order 1, with node marginals p and edge marginals q,
 
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit._types import Floats, Ids, Ints, Sequences
+from crfkit._types import Floats, Ids, Sequences
 from crfkit.chain.data import SequenceData
 from crfkit.errors import DataError, ParameterError
 from crfkit.schemes import obstacle, split_label
@@ -115,8 +115,8 @@ def runs_of(model: ChainModel) -> Runs:
 def thresholds(model: ChainModel, runs: Runs, given: Thresholds | str) -> Floats | None:
     """Return the least probability of each type: one number for all, or by type (0 for types that are not named).
 
-    "calibrated" stands for the thresholds that `calibrate` found; types that no threshold brings to the wished
-    precision are left out.
+    "calibrated" stands for the thresholds that `calibrate` found; types that no threshold brings to the required
+    precision are omitted.
     """
     if given is None:
         return None
@@ -147,7 +147,7 @@ def check_probability(name: str, value: object) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """How phrases go on from label to label."""
+    """Rules by which phrases continue from label to label."""
 
     labels: Sequence[str]
 
@@ -174,8 +174,3 @@ class Runs:
     def type_ids(self) -> Ids:
         """The place of each label's type in `kinds`, −1 for labels outside phrases."""
         return np.array([self.kinds.index(kind) if tag != "O" else -1 for tag, kind in self.parts], dtype=np.int32)
-
-    @cached_property
-    def of_type(self) -> dict[str, Ints]:
-        """The labels of each type."""
-        return {kind: np.flatnonzero(self.type_ids == k) for k, kind in enumerate(self.kinds)}

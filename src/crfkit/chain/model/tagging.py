@@ -37,7 +37,7 @@ class Watch(Protocol):
 
 @dataclass(frozen=True)
 class Choice:
-    """How labels are chosen: the best labelling or the best label of each position; when to abstain."""
+    """The choice of labels: the best labelling or the best label of each position; when to abstain."""
 
     posterior: bool = False
     min_confidence: float | None = None
@@ -88,9 +88,9 @@ def tag_columns(
 
     marginals: None, "best" (another column with the probability of the label) or "all" (label=probability of all).
     With labels_only, a line has nothing but the label and its probabilities. In CoNLL-U files the label goes into the
-    label column, and comments, ranges and empty nodes stay as they are. A model of attributes reads CRFsuite's files
-    and writes what ``crfsuite tag`` writes: the labels alone, with probabilities as in "B-NP:0.964923". `choice` says
-    how labels are chosen; `watch` is told how the work goes on.
+    label column, and comments, ranges and empty nodes stay unchanged. A model of attributes reads CRFsuite's files
+    and writes what ``crfsuite tag`` writes: the labels alone, with probabilities as in "B-NP:0.964923". `choice` sets
+    how labels are chosen; `watch` is told about progress.
     """
     check_lines(model)
     file = _prepared(model, source)
@@ -289,7 +289,7 @@ def _as_text(model: ChainModel, data: SequenceData) -> list[list[str]]:
     return [[str(label) for label in row] for row in model.labels_of(data)]
 
 
-# --- files of attributes
+# --- attribute files
 
 
 def _attribute_batches(model: ChainModel, file: ColumnFile) -> Iterator[tuple[list[AttributeSequence], SequenceData]]:

@@ -26,7 +26,7 @@ class CalibrateOptions:
         typer.Argument(
             metavar="FILE...",
             help="Labelled files that were not used in training: column files whose last column is the true label, or "
-            "data files of CRFsuite. - is standard input.",
+            "CRFsuite data files. - is standard input.",
             show_default=False,
         ),
     ]
@@ -56,7 +56,7 @@ class CalibrateOptions:
         "auto is spans if labels mark phrases, else tokens.",
     )
     min_spans: int = own_option(
-        MODEL, "--min-spans", default=10, metavar="N", help="Fewest phrases of a type above its threshold."
+        MODEL, "--min-spans", default=10, metavar="N", help="Minimum number of phrases of a type above its threshold."
     )
     plot: Path | None = own_option(
         OUTPUT, "--plot", metavar="FILE", help="Draw the reliability before and after to a .png, .svg or .pdf file."
@@ -71,9 +71,9 @@ class CalibrateOptions:
 def calibrate(given: CalibrateOptions) -> None:
     """Make the probabilities of a model fit labelled data: temperature, thresholds of types, sets of labellings.
 
-    The best labels stay the same. The new model is a plain model: its weights are divided by the temperature, and the
-    thresholds are stored beside them. The table shows how well probabilities fit these files before and after; use
-    files of their own to judge a calibrated model.
+    The best labels stay the same. The new model is an ordinary one: its weights are divided by the temperature, and the
+    thresholds are stored beside them. The table shows how well probabilities fit these files before and after. Measure
+    the calibrated model on other files.
 
     crfkit calibrate model.crf dev.txt --precision 0.95 --output calibrated.crf
 
@@ -97,7 +97,7 @@ def calibrate(given: CalibrateOptions) -> None:
     trained = load(given.model, given.threads, given.encoding)
     if trained.vocabulary.kind == "matrix":
         raise ParameterError(
-            f"{given.model} was trained on matrices, so that it cannot read files; use ChainCRF.load(…).calibrate(…)"
+            f"{given.model} was trained on matrices, so it cannot read files; use ChainCRF.load(…).calibrate(…)"
         )
     blocks = [block for source in sources for block in labelled_blocks(trained, source)]
     known, seen = set(trained.class_list), {label for _, rows in blocks for row in rows for label in row}

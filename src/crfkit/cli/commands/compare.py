@@ -23,7 +23,8 @@ def compare(
     first: Annotated[Path, typer.Argument(metavar="A", help="Model file.")],
     second: Annotated[Path, typer.Argument(metavar="B", help="Another model file.")],
     test: Annotated[
-        Path, typer.Argument(metavar="TEST", help="Labelled file that neither was trained on. - is standard input.")
+        Path,
+        typer.Argument(metavar="TEST", help="Labelled file that neither model was trained on. - is standard input."),
     ],
     encoding: shared.Encoding = "utf-8",
     format: shared.Format = "auto",
@@ -39,10 +40,10 @@ def compare(
     as_json: shared.Json = False,
     threads: shared.Threads = None,
 ) -> None:
-    """Tell whether one model is better than another on a labelled file, and where they differ.
+    """Test whether one model is better than another on a labelled file, and show where they differ.
 
     Sentences are resampled with replacement, the same ones for both models (paired bootstrap). This gives confidence
-    intervals of F1 of phrases, of accuracy and of their differences, and p-values; a second p-value is from swapping
+    intervals of F1 of phrases, of accuracy and of their differences, and p-values; a second p-value comes from swapping
     the labels of the two models at random (approximate randomisation).
 
     crfkit compare old.crf new.crf test.txt

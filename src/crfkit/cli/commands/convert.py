@@ -17,7 +17,7 @@ def convert(
         typer.Argument(
             metavar="IN",
             help="Model of crfkit, CRFsuite, CRF++ (text or binary) or Wapiti, or a pickled sklearn_crfsuite.CRF, "
-            "which is not unpickled. Its contents tell which.",
+            "which is not unpickled. Detected from the contents.",
         ),
     ],
     target: Annotated[Path, typer.Argument(metavar="OUT", help="File to write.")],
@@ -27,8 +27,8 @@ def convert(
             OUTPUT,
             "--to",
             metavar="KIND",
-            help="Kind of the new file: {model kinds}. Default: crfsuite if OUT ends in .crfsuite, crf++ if it ends in "
-            ".txt, wapiti if it ends in .wapiti, else crfkit.",
+            help="Format of the new file: {model kinds}. Default: crfsuite if OUT ends in .crfsuite, crf++ if it ends "
+            "in .txt, wapiti if it ends in .wapiti, else crfkit.",
         ),
     ] = None,
     weights: Annotated[
@@ -37,7 +37,7 @@ def convert(
             OUTPUT,
             "--weights",
             metavar="FORM",
-            help="How a model of crfkit stores its weights: double, or 8bit for a byte each (smaller, and rounded).",
+            help="How a crfkit model stores its weights: double, or 8bit for one byte each (smaller, but rounded).",
         ),
     ] = "double",
     encoding: Annotated[
@@ -50,10 +50,10 @@ def convert(
         ),
     ] = "utf-8",
 ) -> None:
-    """Convert a model file of one tool into that of another.
+    """Convert a model file of one tool into the format of another.
 
-    The new model takes the inputs of the old one: attributes, or columns with its template. What a format cannot hold
-    (order 2, constraints, bigram templates in CRFsuite) is an error, not a loss.
+    The new model takes the inputs of the old one: attributes, or columns with its template. If a format cannot hold
+    something (order 2, constraints, bigram templates in CRFsuite), the command fails; nothing is dropped.
 
     crfkit convert ner.crfsuite ner.crf
     """

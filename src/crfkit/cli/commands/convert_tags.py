@@ -46,7 +46,7 @@ def convert_tags(
             OUTPUT,
             "--repair",
             help="Repair labels that break the rules: phrases are read as conlleval reads them, and B_ORG as B-ORG. "
-            "Says how many there were, and where the first one is.",
+            "Reports how many there were, and where the first one is.",
         ),
     ] = False,
     output: shared.OutputFile = None,

@@ -25,7 +25,7 @@ def evaluate(
         list[Path] | None,
         typer.Argument(
             metavar="MODEL FILE...",
-            help="Model file, then column files whose last column is the true label, or data files of CRFsuite. With "
+            help="Model file, then column files whose last column is the true label, or CRFsuite data files. With "
             "--tagged, files only. - is standard input.",
             show_default=False,
         ),
@@ -100,7 +100,7 @@ def _score_model(paths: Sequence[Path], threads: int | None, encoding: str, form
     trained = load(model, threads, encoding)
     if trained.vocabulary.kind == "matrix":
         raise ParameterError(
-            f"{model} was trained on matrices, so that it cannot score files; use ChainCRF.load(…).score(…) in Python"
+            f"{model} was trained on matrices, so it cannot score files; use ChainCRF.load(…).score(…) in Python"
         )
 
     def rows(path: Path) -> Iterator[Rows]:
@@ -151,7 +151,7 @@ def _score(files: Sequence[Path], rows: Callable[[Path], Iterator[Rows]]) -> Eva
 
     for k, path in enumerate(files):
         if path in files[:k]:
-            raise ParameterError(f"{path} is given twice, so that its tokens would count twice; give each file once")
+            raise ParameterError(f"{path} is given twice, so its tokens would count twice; give each file once")
     pairs: list[Rows] = []
     for path in files:
         before = len(pairs)
@@ -167,7 +167,7 @@ def _score(files: Sequence[Path], rows: Callable[[Path], Iterator[Rows]]) -> Eva
     rewritten = in_scheme_of(true, found)
     if rewritten.scheme is not None:
         origin, target = map(str.upper, rewritten.scheme)
-        note(f"the predicted labels are {origin}; they were converted to {target}, that of the true labels")
+        note(f"the predicted labels are {origin}; they were converted to {target}, the scheme of the true labels")
     result = Evaluation()
     for gold, predicted in zip(true, rewritten.labels, strict=True):
         result.add(gold, predicted)

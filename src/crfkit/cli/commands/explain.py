@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from crfkit._values import Entries
-from crfkit.cli.commands.text_hint import hinting
 from crfkit.cli.options import shared
+from crfkit.cli.options.text import hinting
 from crfkit.cli.runtime.help import INPUT, OUTPUT, option
 from crfkit.cli.runtime.output import open_input, say
 
@@ -24,26 +24,33 @@ def explain(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="Column file, or data file of CRFsuite. If it has labels, wrong ones are explained against them. - is "
-            "standard input.",
+            help="Column file, orCRFsuite data file. If it has labels, wrong predictions are explained in "
+            "comparison with them. - is standard input.",
         ),
     ],
     sentence: Annotated[
         list[int] | None,
-        option(INPUT, "--sentence", "-s", metavar="N", min=0, help="Only this sentence, from 0. May be repeated."),
+        option(
+            INPUT,
+            "--sentence",
+            "-s",
+            metavar="N",
+            min=0,
+            help="Explain only this sentence; the first is 0. May be repeated.",
+        ),
     ] = None,
     encoding: shared.Encoding = "utf-8",
     format: shared.Format = "auto",
     top: Annotated[
-        int, option(OUTPUT, "--top", "-n", metavar="N", min=0, help="Number of contributions to show of each label.")
+        int, option(OUTPUT, "--top", "-n", metavar="N", min=0, help="Number of contributions to show per label.")
     ] = 5,
     as_json: shared.Json = False,
     threads: shared.Threads = None,
 ) -> None:
-    """Explain the labels of sentences: what each attribute and transition contributed, against the runner-up.
+    """Explain the labels of sentences: what each attribute and transition contributed, compared with the runner-up.
 
-    The contributions of a position sum to the logarithm of the ratio of two probabilities: that of the best labelling,
-    and that of the best one with another label there.
+    The contributions of a position sum to log(p/q): p is the probability of the best labelling, q the probability of
+    the best labelling with another label there.
 
     crfkit explain model.crf test.txt --sentence 0
     """
@@ -64,14 +71,14 @@ def explain(
         gold = [own[label] for label in data.y[n]] if data.y and own.keys() >= set(data.y[n]) else None
         found = trained.explain(data.X[n], gold, data.tokens[n])
         if as_json:
-            rows.append({"sentence": n, **_told(found, top)})
+            rows.append({"sentence": n, **_json_of(found, top)})
         else:
             say(f"sentence {n}: {found.to_text(top)}\n")
     if as_json:
         typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
 
 
-def _told(found: Explanation, top: int) -> Entries:
+def _json_of(found: Explanation, top: int) -> Entries:
     positions = [
         {
             "token": one.token,

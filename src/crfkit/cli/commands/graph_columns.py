@@ -1,4 +1,4 @@
-"""Which columns of a table are features and which are labels, as `crfkit graph` names them."""
+"""Find the feature and label columns of a table from the options of `crfkit graph`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def choose_columns(
         )
     if not ids:
         raise ParameterError(
-            "all columns are labels, so that no feature is left; for a field without inputs, give --features none"
+            "all columns are labels, so no feature is left; for a field without inputs, give --features none"
         )
     X = table.take(ids)
     X.check_numbers()

@@ -1,4 +1,4 @@
-"""How `crfkit graph predict` uses a table with a model of learnt structure: its cells are observed labels."""
+"""Use a table in `crfkit graph predict` with a model of learnt structure: its cells are observed labels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crfkit.structure.encoding.bins import apply_cuts
 
 
 def is_structure(model: GraphModel) -> bool:
-    """Return whether a model was learnt by `crfkit structure` without inputs, so that it predicts from the table."""
+    """Return whether a model was learnt by `crfkit structure` without inputs: it then predicts from the table."""
     encoder = model.encoder
     return isinstance(encoder, TableEncoder) and encoder.features is None and "structure" in model.training
 

@@ -47,7 +47,7 @@ class PredictOptions:
         "--observed",
         metavar="COLS",
         help="Label columns of the table whose values are known. Empty cells of these columns are predicted. "
-        "Other label columns may be left out of the table.",
+        "Other label columns may be missing from the table.",
     )
     threads: shared.Threads = None
 
@@ -97,7 +97,7 @@ class _Rows:
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """What the model says of them."""
+    """Return the model's prediction for these rows."""
 
     best: Ids
     marginals: Marginals | None  # of the inference, if there was one
@@ -118,7 +118,7 @@ def _load(given: PredictOptions) -> GraphModel:
     trained = GraphModel.load(given.model, given.threads)
     if not isinstance(trained.encoder, TableEncoder):
         raise ParameterError(
-            f"{given.model} was not trained on a table, so that it cannot predict one; use GraphCRF.load or "
+            f"{given.model} was not trained on a table, so it cannot predict one; use GraphCRF.load or "
             "GridCRF.load in Python"
         )
     return trained

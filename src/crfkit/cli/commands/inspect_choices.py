@@ -1,4 +1,4 @@
-"""The line of `crfkit inspect` about solver, inference and decoding, and what "auto" stood for in training."""
+"""The line of `crfkit inspect` about solver, inference and decoding, and what "auto" chose in training."""
 
 from __future__ import annotations
 

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from crfkit._values import Entries, Label
-from crfkit.cli.commands.text_hint import hinting
 from crfkit.cli.options import shared
 from crfkit.cli.options.declared import own_option, takes
 from crfkit.cli.options.parsing import make_penalty, read_template
-from crfkit.cli.options.text import text_features
+from crfkit.cli.options.text import hinting, text_features
 from crfkit.cli.runtime.help import INPUT, MODEL, OUTPUT, was_given
 from crfkit.cli.runtime.output import open_input, say
 from crfkit.errors import DataError, ParameterError
@@ -35,8 +34,9 @@ class LabelErrorOptions:
         list[Path],
         typer.Argument(
             metavar="[MODEL] FILE",
-            help="Column file whose last column is the label, or data file of CRFsuite; - is stdin. With a MODEL "
-            "before it, that model judges the labels; it must not have been trained on FILE, whose errors it repeats.",
+            help="Column file whose last column is the label, orCRFsuite data file; - is stdin. With a MODEL "
+            "before it, that model judges the labels; it must not have been trained on FILE, or it would repeat its "
+            "errors.",
         ),
     ]
     template: Path | None = own_option(
@@ -72,9 +72,9 @@ class LabelErrorOptions:
 def label_errors(given: LabelErrorOptions) -> None:
     """Find labels that are probably wrong in a labelled file, most suspect first.
 
-    Without a model, the file is divided into folds, and each label is judged by a model of the other folds. Labels are
-    judged in view of the labels around them. Every suspect has its line and a label that fits better; groups tell what
-    would be corrected.
+    Without a model, the file is divided into folds, and each label is judged by a model that was trained on the other
+    folds. The labels around it count as well. Every suspect is shown with its line and a label that fits better; groups
+    show which corrections would be made.
 
     crfkit label-errors train.txt --template template
 
@@ -131,7 +131,7 @@ def _read(source: ColumnFile, attributes: bool) -> tuple[Sequence[object], list[
         X, y, _ = read_crfsuite(source)
     else:
         raise ParameterError(
-            "--template or --features is missing; only data files of CRFsuite (--format crfsuite) need none"
+            "--template or --features is missing; only CRFsuite data files (--format crfsuite) need none"
         )
     if not X:
         raise DataError("the file has no sequences", source.name)
@@ -139,7 +139,7 @@ def _read(source: ColumnFile, attributes: bool) -> tuple[Sequence[object], list[
 
 
 def _judged(path: Path, source: ColumnFile, threads: int | None) -> LabelErrors:
-    """Return what a model says of the labels of a file."""
+    """Return a model's judgement of the labels of a file."""
     from crfkit.convert import load
     from crfkit.explain.inputs import read_labelled
     from crfkit.explain.label_errors import suspect_labels

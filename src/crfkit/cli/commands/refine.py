@@ -53,7 +53,7 @@ class RefineOptions:
     masks: image.Masks
     model: shared.NewModel
     block: int = own_option(
-        MODEL, "--block", default=4, metavar="N", help="Side of an image block in pixels. 1 is a node per pixel."
+        MODEL, "--block", default=4, metavar="N", help="Side of an image block in pixels. 1 means one node per pixel."
     )
     superpixels: int | None = own_option(
         MODEL, "--superpixels", metavar="N", help="Use about N superpixels per image instead of blocks."

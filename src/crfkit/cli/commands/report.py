@@ -47,7 +47,7 @@ def report(
     quiet: shared.Quiet = False,
     threads: shared.Threads = None,
 ) -> None:
-    """Write a page about a model on a labelled file: scores, calibration, weights, errors and suspect labels.
+    """Write an HTML page about a model on a labelled file: scores, calibration, weights, errors and suspect labels.
 
     The page is one file that opens in any browser without a network. It has scores with confidence intervals, scores by
     type, a calibration plot, the weights of transitions, the strongest weights, the errors one by one with

@@ -53,7 +53,7 @@ def apply(
 ) -> None:
     """Segment the images of a folder: write a mask, an overlay and a picture of the probabilities for each.
 
-    The picture shows the probability of the second class if there are two classes, else that of the predicted class.
+    The picture shows the probability of the second class if there are two classes, otherwise of the predicted class.
     --maps writes the probabilities of all classes.
 
     Images that cannot be read are named on stderr and skipped; the exit code is then 1.
@@ -115,7 +115,7 @@ def evaluate(
 ) -> None:
     """Segment images and compare them with their masks: error of pixels, and intersection over union of each class.
 
-    Pixels of unknown class are not counted; --ignore names their values (by default those of training).
+    Pixels of unknown class are not counted; --ignore names their values (by default as in training).
     """
     import numpy as np
 

@@ -29,7 +29,7 @@ COLOURS = np.array([[230, 60, 40], [40, 120, 230], [60, 180, 75], [245, 180, 30]
 def write_pictures(folder: Path, stem: str, image: Image, found: Segmentation, classes: Array) -> None:
     """Write STEM_mask.png (with the values of the training masks), STEM_overlay.png and STEM_probability.png.
 
-    The probability is that of the second class if there are two classes, else that of the predicted class.
+    Shows the probability of the second class if there are two classes, otherwise of the predicted class.
     """
     write_mask(folder, stem, found.mask, classes)
     write_picture(folder / f"{stem}_overlay.png", overlay(image, found.mask, classes))

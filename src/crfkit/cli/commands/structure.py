@@ -57,8 +57,8 @@ def learn(
             INPUT,
             "--missing",
             metavar="NAME",
-            help="What to do with missing cells: impute (labels are drawn from the learned graph, inputs are at their "
-            "means), drop (the rows) or error.",
+            help="What to do with missing cells: impute (draw labels from the learned graph, replace inputs by their "
+            "means), drop (omit the rows) or error.",
         ),
     ] = "impute",
     bins: Annotated[
@@ -67,8 +67,8 @@ def learn(
             INPUT,
             "--bins",
             metavar="N|COL=N,…",
-            help="Cut numbers into N groups of about equal size: the named columns, or all columns with more than N "
-            "different numbers but scales of at most 11 steps.",
+            help="Cut numbers into N groups of about equal size, in the named columns or in all columns with more "
+            "than N different numbers (except scales of at most 11 steps).",
         ),
     ] = None,
     candidates: Annotated[
@@ -100,7 +100,7 @@ def learn(
             "--refit",
             metavar="NAME",
             help="Loss that fits the weights of the chosen edges: {structure refits}. auto is the likelihood, exact "
-            "if possible and else sampled.",
+            "if possible, otherwise sampled.",
         ),
     ] = "auto",
     inference: Annotated[
@@ -210,7 +210,7 @@ def learn(
     Y = table.take([i for i in range(len(table.columns)) if i not in ids])
     if not Y.columns:
         raise ParameterError(
-            "all columns are features, so that no column is left to learn the graph of; name fewer in --features"
+            "all columns are features, so no column is left to learn the graph of; name fewer in --features"
         )
     X: Samples = None
     if ids:

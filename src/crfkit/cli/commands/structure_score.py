@@ -32,7 +32,7 @@ def score(
     ] = None,
     threads: shared.Threads = None,
 ) -> None:
-    """Print the mean log-likelihood of the rows of a table, and that of a model without edges for comparison.
+    """Print the mean log-likelihood of the rows of a table and, for comparison, of a model without edges.
 
     Rows with missing labels are omitted.
     """

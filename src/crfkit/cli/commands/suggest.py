@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from crfkit.cli.commands.text_hint import hinting
 from crfkit.cli.options import shared
+from crfkit.cli.options.text import hinting
 from crfkit.cli.runtime.help import MODEL, OUTPUT, option
 from crfkit.cli.runtime.output import open_input, open_output
 

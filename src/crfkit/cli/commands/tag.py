@@ -23,7 +23,7 @@ class TagOptions:
         list[Path] | None,
         typer.Argument(
             metavar="[FILE]...",
-            help="Column files, data files of CRFsuite, or with --text plain text. - is standard input (stdin), the "
+            help="Column files, CRFsuite data files, or with --text plain text. - is standard input (stdin), the "
             "default.",
         ),
     ] = None
@@ -39,9 +39,9 @@ class TagOptions:
     text: bool = own_flag(
         INPUT,
         "--text",
-        help="Read plain text, and divide it into sentences, words and signs: the same as --format text. A line "
-        "break always ends a sentence. --format words splits at blanks only, --format characters into characters; "
-        "with these, each line is a sentence.",
+        help="Read plain text, and divide it into sentences, words and punctuation marks: the same as --format text. "
+        "A line break always ends a sentence. --format words splits at blanks only, --format characters into "
+        "characters; with these, each line is a sentence.",
     )
     output: shared.OutputFile = None
     labels_only: bool = own_flag(
@@ -79,7 +79,7 @@ class TagOptions:
         "--min-confidence",
         metavar="P",
         help="Abstain where the probability of the label is below P. With --spans, and for the spans of --json: "
-        "leave out phrases that are less probable; 'calibrated' takes the thresholds that crfkit calibrate found.",
+        "omit phrases that are less probable; 'calibrated' uses the thresholds that crfkit calibrate found.",
     )
     abstain: str | None = own_option(
         MODEL, "--abstain", metavar="LABEL", help="Label of tokens below --min-confidence. Default: _, in JSON null."
@@ -91,12 +91,12 @@ class TagOptions:
 def tag(given: TagOptions) -> None:
     """Tag column files: write every line with the predicted label added as the last column.
 
-    In CoNLL-U files the label replaces the column that the model was trained on; comments and ranges are kept. Data
-    files of CRFsuite, which models of attributes read, are tagged as `crfsuite tag` does: with the labels alone. Models
-    of CRFsuite, CRF++ and Wapiti are read as well as those of crfkit.
+    In CoNLL-U files the label replaces the column that the model was trained on; comments and ranges are kept. For
+    CRFsuite data files, which models of attributes read, the output is the labels alone, as from `crfsuite tag`.
+    CRFsuite, CRF++ and Wapiti models can be used as well.
 
-    A model of text features (crfkit train --features) reads plain text: a token per line, or with --text
-    text as it was written.
+    A model with text features (crfkit train --features) reads plain text: one token per line or, with --text, running
+    text.
 
     crfkit tag model.crf text.txt --json
 

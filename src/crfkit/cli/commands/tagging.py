@@ -30,13 +30,14 @@ def tag_files(
     abstain: str | None = None,
     text: bool = False,
 ) -> None:
-    """Tag column files or files of attributes, or standard input if there are none.
+    """Tag column files or attribute files, or standard input if there are none.
 
-    The model may be of crfkit, CRFsuite, CRF++ or Wapiti; `encoding` is also that of the texts in the last three.
+    The model may be of crfkit, CRFsuite, CRF++ or Wapiti; `encoding` is also the encoding of the texts in the last
+    three.
     """
     from crfkit.cli.commands.tag_progress import watching
-    from crfkit.cli.commands.text_hint import hinting
     from crfkit.cli.options.parsing import STDIN, column_files
+    from crfkit.cli.options.text import hinting
     from crfkit.cli.runtime.output import open_output
     from crfkit.convert import load
     from crfkit.errors import ParameterError
@@ -60,7 +61,7 @@ def tag_files(
     trained = load(model, threads, encoding)
     if trained.vocabulary.kind == "matrix":
         raise ParameterError(
-            f"{model} was trained on matrices, so that it cannot tag files; use ChainCRF.load(…).predict(…) in Python"
+            f"{model} was trained on matrices, so it cannot tag files; use ChainCRF.load(…).predict(…) in Python"
         )
     form = "json" if as_json else "nbest" if nbest is not None else "spans" if spans else None
     choice = _choice(trained, posterior, least, abstain, as_json)
@@ -92,7 +93,7 @@ _CONTRADICTIONS = (
     ("--json", "--all-marginals", "; JSON has the probabilities of the chosen labels"),
     ("--json", "--labels-only", "; they are different forms of output"),
     ("--json", "--spans", "; JSON has the phrases in any case"),
-    ("--nbest", "--spans", "; phrases are those of the best labelling"),
+    ("--nbest", "--spans", "; phrases come from the best labelling"),
     ("--nbest", "--marginals", "; the n best labellings have one probability each"),
     ("--nbest", "--all-marginals", "; the n best labellings have one probability each"),
     ("--nbest", "--labels-only", "; they are different forms of output"),
@@ -100,8 +101,8 @@ _CONTRADICTIONS = (
     ("--spans", "--marginals", "; each phrase has its own probability"),
     ("--spans", "--all-marginals", "; each phrase has its own probability"),
     ("--spans", "--labels-only", "; they are different forms of output"),
-    ("--spans", "--posterior", "; phrases are those of the best labelling"),
-    ("--spans", "--abstain", "; phrases below --min-confidence are left out"),
+    ("--spans", "--posterior", "; phrases come from the best labelling"),
+    ("--spans", "--abstain", "; phrases below --min-confidence are omitted"),
 )
 
 

@@ -38,10 +38,10 @@ Online solvers that learn from mistakes and take no penalty: {solvers without pe
 
 @takes(TrainOptions)
 def train(given: TrainOptions) -> None:
-    """Train a sequence tagger from column files and a template or features, or from files of attributes.
+    """Train a sequence tagger from column files and a template or features, or from attribute files.
 
-    Ctrl-C and SIGTERM stop early and still write the model; the exit codes are then 130 and 143. All defaults
-    are those of ChainCRF in Python.
+    Ctrl-C and SIGTERM stop early and still write the model; the exit codes are then 130 and 143. All defaults are the
+    same as in ChainCRF in Python.
     """
     from crfkit.chain.encoding.weak_labels import LabelColumn
     from crfkit.cli.options.cluster import make_cluster
@@ -178,10 +178,10 @@ def _of_memory(given: TrainOptions) -> dict[str, object]:
 
 
 def _refuse(option: str, given: Mapping[str, object]) -> None:
-    """Raise if an option was given that does not go with another."""
+    """Raise if an option was given that cannot be combined with another."""
     for name, value in given.items():
         if value is not None and value is not False:
-            raise ParameterError(f"{name} does not go with {option}")
+            raise ParameterError(f"{name} cannot be combined with {option}")
 
 
 def _read_dev(given: TrainOptions, corpus: TaggedCorpus, sources: Sequence[ColumnFile]) -> Dev | None:

@@ -36,7 +36,7 @@ class TuneOptions:
 
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="TRAIN...", help="Column files whose last column is the label, or files of CRFsuite."),
+        typer.Argument(metavar="TRAIN...", help="Column files whose last column is the label, or CRFsuite files."),
     ]
     model: shared.NewModel
     template: list[Path] | None = own_option(
@@ -67,8 +67,8 @@ class TuneOptions:
         "--method",
         default="halving",
         metavar="NAME",
-        help="How to search. With halving, all candidates see part of the training set, and the best third goes "
-        "on to three times as much; with random, all see the whole.",
+        help="How to search. With halving, all candidates are trained on part of the training set, and the best third "
+        "on three times as much; with random, all are trained on the whole.",
     )
     trials: int = own_option(OPTIMISATION, "--trials", "-n", default=20, metavar="N", help="Number of candidates.")
     solver: shared.Solver = "auto"
@@ -86,10 +86,10 @@ class TuneOptions:
 def tune(given: TuneOptions) -> None:
     """Choose the penalty, the frequency cut, the order and the features of a tagger on held-out sentences.
 
-    Candidates are drawn at random; those that differ in strength alone are trained along a path, each from the solution
-    before. The best model is written. Its score was chosen to be high: measure it again on a test set of its own.
-    If the best strength is at an end of its range, the search continues beyond it. Ctrl-C ends the search: the trials
-    so far are printed and written to --table, and no model is written.
+    Candidates are drawn at random; those that differ only in strength are trained one after the other, each from the
+    previous solution. The best model is written. Its score is too optimistic, because it was selected: measure it again
+    on a separate test set. If the best strength is at an end of its range, the search continues beyond it. Ctrl-C ends
+    the search: the trials so far are printed and written to --table, and no model is written.
     """
     from crfkit.cli.options.parsing import check_distinct, check_writable
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class UpdateOptions:
     """The options of `crfkit update`."""
 
-    old: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file to go on from; it does not change.")]
+    old: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file to continue from; it does not change.")]
     files: Annotated[
         list[Path],
         typer.Argument(
@@ -51,7 +51,7 @@ class UpdateOptions:
         MODEL,
         "--constraints",
         metavar="SCHEME",
-        help="The constraints that the model was trained with, if there are any.",
+        help="The constraints that the model was trained with, if any.",
     )
     l2: shared.L2Strength = None
     l1: shared.L1Strength = None
@@ -61,8 +61,8 @@ class UpdateOptions:
         "-a",
         default="auto",
         metavar="NAME",
-        help="By default lbfgs or owlqn: weights that the old sentences support move little. Online solvers such "
-        "as asgd, sgd, arow or mira make passes over the new files alone.",
+        help="Default: lbfgs or owlqn, which change little where many old sentences support a weight. Online solvers "
+        "such as asgd, sgd, arow or mira make passes over the new files alone.",
     )
     epochs: int = own_option(
         OPTIMISATION, "--epochs", default=1, metavar="N", help="Number of passes of an online solver."
@@ -76,7 +76,8 @@ def update(given: UpdateOptions) -> None:
     """Continue training a tagger on more files, without those it was trained on.
 
     New labels and attributes are added. The model records how often each attribute occurred, so weights that many old
-    sentences support move little. The penalty is the one that the model was trained with, unless --l1 or --l2 is given.
+    sentences support change little. The penalty is the one that the model was trained with, unless --l1 or --l2 is
+    given.
     """
     from crfkit.cli.options.parsing import check_distinct, check_writable, column_files
     from crfkit.convert import load

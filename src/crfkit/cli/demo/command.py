@@ -35,7 +35,7 @@ def demo(
             "--output",
             "-o",
             metavar="DIR",
-            help="Folder for the files. It must be new, empty, or that of an earlier demo.",
+            help="Folder for the files. It must be new, empty, or from an earlier demo.",
         ),
     ] = FOLDER,
     data_only: Annotated[
@@ -142,7 +142,7 @@ def next_commands(folder: Path) -> list[tuple[str, str]]:
 
 
 def program() -> str:
-    """Return how to call crfkit from here: by its name if the shell finds it, else as it was called."""
+    """Return how to call crfkit from here: by its name if the shell finds it, otherwise as it was called."""
     if shutil.which("crfkit"):
         return "crfkit"
     called = Path(sys.argv[0])

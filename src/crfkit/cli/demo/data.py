@@ -61,7 +61,7 @@ def prepare(folder: Path) -> None:
 
 
 def _is_ours(folder: Path) -> bool:
-    """Return whether README.txt is that of a demo. It is written first, so an interrupted demo can run again."""
+    """Return whether README.txt is from a demo. It is written first, so an interrupted demo can run again."""
     try:
         return (folder / "README.txt").read_text(encoding="utf-8").startswith(_MARK)
     except (OSError, UnicodeDecodeError):

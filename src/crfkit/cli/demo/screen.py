@@ -20,7 +20,7 @@ Piece = tuple[str, Entries]  # text, and how typer.style shows it
 
 @dataclass(frozen=True)
 class Screen:
-    """Where the tour is shown; nowhere if it is silent, as with --json."""
+    """The screen that shows the tour, or nothing if it is silent (--json)."""
 
     silent: bool = False
 
@@ -38,7 +38,7 @@ class Screen:
         self.title(f"{number}  {title}")
 
     def title(self, text: str) -> None:
-        """Show a title that is not that of a step."""
+        """Show a title that does not number a step."""
         self._echo("\n" + typer.style(text, bold=True))
 
     def command(self, text: str) -> None:
@@ -50,7 +50,7 @@ class Screen:
         self._echo(textwrap.fill(text, self.width, initial_indent=MARGIN, subsequent_indent=MARGIN))
 
     def lines(self, text: str) -> None:
-        """Show lines as they are, with an empty line before and after."""
+        """Show lines unchanged, with an empty line before and after."""
         self._echo(f"\n{textwrap.indent(text, MARGIN)}\n")
 
     def gap(self) -> None:

@@ -11,7 +11,7 @@ from crfkit.cli.demo.screen import Screen, can_show
 
 STRENGTH = 200.0
 SIDE = 8  # digits are 8 × 8
-RARE = 0.02  # pixels that are dark less often, or light less often, are left out
+RARE = 0.02  # pixels that are dark or light less often are omitted
 SHOWN = 50  # strongest edges
 
 

@@ -181,7 +181,7 @@ def _reasons(one: PositionExplanation, tokens: list[str], which: str) -> str:
 def _plain(c: Contribution, tokens: list[str]) -> str:
     """Return a contribution in plain English; an attribute without words for it keeps its name."""
     if c.kind != "attribute":
-        return f"{tokens[c.position]!r} goes on with {_kind(c.labels[1])}"
+        return f"{tokens[c.position]!r} continues with {_kind(c.labels[1])}"
     name, _, value = c.name.partition("=")
     first, _, shape = value.partition("|")
     after = "at the start of the sentence" if first == "<s>" else f"after {first!r}"

@@ -22,8 +22,7 @@ LabelSeparator = Annotated[
         INPUT,
         "--label-separator",
         metavar="TEXT",
-        help="A label with this text in it is one of several: with --label-separator '|', B-PER|B-LOC is one of the "
-        "two.",
+        help="Separator of alternative labels: with --label-separator '|', B-PER|B-LOC means one of the two.",
     ),
 ]
 WeightColumn = Annotated[
@@ -32,8 +31,8 @@ WeightColumn = Annotated[
         INPUT,
         "--weight-column",
         metavar="N",
-        help="Column with the weight of each token: 1 is the first, -2 the one before the label. Equal weights "
-        "throughout a sequence are the weight of the sequence.",
+        help="Column with the weight of each token: 1 is the first, -2 the one before the label. If all tokens of a "
+        "sequence have the same weight, it is the weight of the sequence.",
     ),
 ]
 ClassWeight = Annotated[

@@ -97,7 +97,7 @@ def check_distinct(paths: dict[str, Path | None]) -> None:
 
 
 def check_writable(*paths: Path | None) -> None:
-    """Raise DataError if a file that was asked for cannot be written."""
+    """Raise DataError if a file that was requested cannot be written."""
     from crfkit.files import modelfile
 
     for path in paths:

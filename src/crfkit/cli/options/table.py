@@ -49,7 +49,7 @@ def missing_cells(given: str | None) -> list[str] | None:
 
 
 def read_bins(given: str, table: Table) -> int | dict[str, int]:
-    """Return what --bins says: a number of groups, or {column: number of groups}."""
+    """Return the value of --bins: a number of groups, or {column: number of groups}."""
     if given.strip().isdecimal():
         return int(given)
     found: dict[str, int] = {}

@@ -1,15 +1,17 @@
-"""Text features from the options of `crfkit train`."""
+"""Plain text: its features from the options of `crfkit train`, and a hint where it is read as columns."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crfkit.errors import ParameterError
+from crfkit.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
+    from crfkit.chain.model.model import ChainModel
     from crfkit.text.words import TextFeatures
 
 
@@ -20,7 +22,7 @@ def text_features(
     gazetteers: Sequence[str] | None = None,
     embeddings: Path | None = None,
 ) -> TextFeatures | None:
-    """Return the features of a preset with the additions that were asked for, or None if no preset was named.
+    """Return the features of a preset with the additions that were requested, or None if no preset was named.
 
     >>> text_features("ner", None, columns="1,2").columns
     (1, 2)
@@ -54,3 +56,14 @@ def _named(text: str) -> tuple[str, Path]:
     if not equals or not name or not path:
         raise ParameterError(f"--gazetteer must be NAME=FILE, as in LOC=cities.txt, not {text!r}")
     return name, Path(path)
+
+
+@contextmanager
+def hinting(model: ChainModel, format: str, option: str = "--format text") -> Iterator[None]:
+    """Mention the option where a line cannot be read as columns and the model reads plain words."""
+    try:
+        yield
+    except DataError as error:
+        if not error.line or format != "auto" or model.vocabulary.text is None:
+            raise
+        raise DataError(f"{error}; give {option} if this is plain text") from None

@@ -25,7 +25,7 @@ class TrainOptions:
         list[str],
         typer.Argument(
             metavar="TRAIN...",
-            help="Column files, also .gz, whose last column is the label; or data files of CRFsuite. - is standard "
+            help="Column files, also .gz, whose last column is the label; or CRFsuite data files. - is standard "
             "input. With --cluster also globs and URLs.",
         ),
     ]
@@ -35,7 +35,7 @@ class TrainOptions:
         "--template",
         "-t",
         metavar="FILE",
-        help="Feature template of CRF++, or patterns of Wapiti. Data files of CRFsuite need none.",
+        help="CRF++ feature template, or Wapiti patterns. CRFsuite data files need none.",
     )
     features: str | None = own_option(
         INPUT,
@@ -63,7 +63,7 @@ class TrainOptions:
         "--template-syntax",
         default="auto",
         metavar="NAME",
-        help="Syntax of the template: crf++, wapiti or auto. auto is wapiti if no line could be CRF++'s.",
+        help="Syntax of the template: crf++, wapiti or auto. auto means wapiti if no line can be CRF++ syntax.",
     )
     encoding: shared.Encoding = "utf-8"
     format: shared.Format = "auto"
@@ -90,7 +90,7 @@ class TrainOptions:
         INPUT,
         "--hash-bits",
         metavar="N",
-        help="Hash the names of attributes to 2^N buckets, so that memory is bounded and names are not kept.",
+        help="Hash the names of attributes to 2^N buckets: memory is bounded and names are not kept.",
     )
     order: int = own_option(
         MODEL,
@@ -134,7 +134,7 @@ class TrainOptions:
         "-a",
         default="auto",
         metavar="NAME",
-        help="Optimisation algorithm; the list is at the end. auto chooses one for the loss and the penalty.",
+        help="Optimisation algorithm; see the list below. auto chooses one for the loss and the penalty.",
     )
     tolerance: shared.Tolerance = 1e-5
     eta: float | None = own_option(
@@ -174,8 +174,8 @@ class TrainOptions:
         OPTIMISATION,
         "--resume",
         metavar="FILE",
-        help="Continue from a checkpoint that was written with the same data and options. The result is that of "
-        "a run that was not interrupted.",
+        help="Continue from a checkpoint that was written with the same data and options. The result is the same as "
+        "without the interruption.",
     )
     checkpoint: Path | None = own_option(
         OUTPUT,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def exit_without_model(what: str = "iteration") -> NoReturn:
     """Say that training was interrupted too early to write a model, and exit."""
-    signals.remark(f"the first {what} was not complete, so that no model was written")
+    signals.remark(f"the first {what} was not complete, so no model was written")
     raise typer.Exit(130)
 
 
@@ -31,7 +31,7 @@ def outcome(result: Result) -> str:
 
 def status_text(result: Result) -> str:
     """Return why training ended and what to do about it, in options of the command line."""
-    return result.told(on_command_line)
+    return result.describe(on_command_line)
 
 
 def say_written(model: Path, interrupted: bool) -> None:

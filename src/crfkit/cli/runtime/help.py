@@ -1,4 +1,4 @@
-"""How `--help` looks: options in four groups, and lists of names that come from the registries."""
+"""The layout of `--help`: options in four groups, and lists of names that come from the registries."""
 
 from __future__ import annotations
 

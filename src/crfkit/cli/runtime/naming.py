@@ -1,4 +1,4 @@
-"""How messages on the command line name options."""
+"""Name options in messages as the command line writes them."""
 
 from __future__ import annotations
 

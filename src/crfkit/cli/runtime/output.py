@@ -1,4 +1,4 @@
-"""Where a command reads its input and writes its results: files, standard input and output, CSV."""
+"""Input and output of a command: files, standard input and output, CSV."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a command ends: its errors, warnings and interruptions as lines on stderr and as exit codes."""
+"""Run a command: show errors, warnings and interruptions as lines on stderr and as exit codes."""
 
 from __future__ import annotations
 

@@ -94,6 +94,6 @@ def result_is_kept(*_: object) -> None:
 
 
 def remark(text: str) -> None:
-    """Add to the line that says that the command was interrupted."""
+    """Add to the line that reports the interruption."""
     if _current is not None:
         _current.remark = f"; {text}"

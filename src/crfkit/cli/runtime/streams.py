@@ -118,7 +118,7 @@ class ClosedOutput(io.TextIOBase):
 
     def write(self, text: str, /) -> int:
         if text:
-            raise DataError("standard output is closed, so that the output of the command is lost")
+            raise DataError("standard output is closed, so the output of the command is lost")
         return 0
 
     @property

@@ -63,8 +63,8 @@ def parser() -> Parser:
         metavar="FLOAT",
         help="stop below this relative change (default: 0.0001)",
     )
-    p.add_argument("-C", "--convert", action="store_true", help="convert a text model of CRF++ to a model of crfkit")
-    p.add_argument("-t", "--textmodel", action="store_true", help="also write MODEL.txt, a text model of CRF++")
+    p.add_argument("-C", "--convert", action="store_true", help="convert a CRF++ text model to a crfkit model")
+    p.add_argument("-t", "--textmodel", action="store_true", help="also write MODEL.txt, a CRF++ text model")
     p.add_argument("-a", "--algorithm", default="CRF", metavar="NAME", help="CRF-L2 (the default), CRF-L1 or MIRA")
     add("-p", "--thread", type=integer, default=0, metavar="INT", help="number of threads (default: all cores)")
     add("-H", "--shrinking-size", type=integer, default=20, metavar="INT", help="shrinking size of MIRA (default: 20)")
@@ -102,7 +102,7 @@ def _convert(options: argparse.Namespace) -> int:
     kind = model_kind(source)
     if kind is not None and kind not in (kinds.CRFPP, kinds.CRFPP_TEXT):
         raise ParameterError(
-            f"{source} is a model of {kind}, but -C converts models of CRF++; crfkit convert converts all kinds"
+            f"{source} is a model of {kind}, but -C converts CRF++ models; crfkit convert converts all kinds"
         )
     try:
         model = crfpp.read(source, encoding=options.encoding or "utf-8")
@@ -223,7 +223,7 @@ def _note(text: str) -> None:
 
 
 def main() -> None:
-    """Run `crfkit-learn`. Errors are one line on stderr and exit code 255, as those of CRF++."""
+    """Run `crfkit-learn`. Errors are one line on stderr and exit code 255, as in CRF++."""
     run(learn, program="crfkit-learn", failure=FAILURE)
 
 

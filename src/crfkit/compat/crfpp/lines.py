@@ -13,7 +13,7 @@ from crfkit.errors import DataError, LimitError, ParameterError
 from crfkit.files.columns import ColumnFile, read_chunks
 from crfkit.files.lines import checked_lines, whole_lines
 
-BYTES = "latin-1"  # has a character for every byte, so that files in an unknown encoding keep their bytes
+BYTES = "latin-1"  # has a character for every byte, so files in an unknown encoding keep their bytes
 
 _SEPARATORS = re.compile(rb"[\t ]+")
 _LINE_ENDS = re.compile(rb"[\t ]+(?=\r?\n)")
@@ -28,7 +28,7 @@ class Columns:
         self._blocks = _tidied(checked_lines(read_chunks(source), name))
 
     def read(self, size: int = -1) -> bytes:
-        """Return the next block; the size is that of the source's blocks."""
+        """Return the next block; its size is the source's choice."""
         return next(self._blocks, b"")
 
 

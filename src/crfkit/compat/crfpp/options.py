@@ -34,7 +34,7 @@ def version() -> str:
 
 
 def banner() -> str:
-    """Return the first lines of output: as many as those of CRF++."""
+    """Return the first lines of output: as many as CRF++ prints."""
     from crfkit import __version__
 
     return f"crfkit {__version__}, in place of CRF++ 0.58\nCRF++ itself is by Taku Kudo\n"

@@ -1,7 +1,7 @@
 """Forward and backward sums, alpha and beta in CRF++'s module: log Z of the beginning and of the end of a sequence.
 
 alpha(t, j) is log Σ exp(score) over the labellings of x_1 … x_t that end in label j, and beta(t, j) over those of
-x_t … x_T that begin with j. cost(t, j) is the score of the attributes of x_t alone, which both contain, so that
+x_t … x_T that begin with j. cost(t, j) is the score of the attributes of x_t alone, which both contain, so
 p(y_t = j) = exp(alpha + beta − cost − log Z).
 """
 

@@ -29,7 +29,7 @@ def parser() -> Parser:
     p = Parser(
         "crfkit-test",
         "crfkit-test [options] -m MODEL [FILE]...",
-        "Tag column files, or standard input, as crf_test of CRF++ does. MODEL is a model of crfkit or of CRF++.",
+        "Tag column files, or standard input, as crf_test of CRF++ does. MODEL is a crfkit or CRF++ model.",
     )
     p.add_argument("-m", "--model", metavar="FILE", help="model file")
     add = p.add_argument
@@ -40,7 +40,7 @@ def parser() -> Parser:
         type=integer,
         default=0,
         metavar="INT",
-        help="1: add the probability of each predicted label; 2: add those of all labels",
+        help="1: add the probability of each predicted label; 2: add the probabilities of all labels",
     )
     add(
         "-c",
@@ -162,7 +162,7 @@ def _with_marginals(model: ChainModel, labels: Ids, node: Array, verbose: int) -
 
 
 def main() -> None:
-    """Run `crfkit-test`. Errors are one line on stderr and exit code 255, as those of CRF++."""
+    """Run `crfkit-test`. Errors are one line on stderr and exit code 255, as in CRF++."""
     run(tag, program="crfkit-test", failure=FAILURE)
 
 

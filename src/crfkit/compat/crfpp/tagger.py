@@ -220,7 +220,7 @@ class Tagger:
         return int(self._verbose)
 
     def set_vlevel(self, level: int) -> None:
-        """Set what `toString` writes: labels (0), their probabilities (1), those of all labels (2)."""
+        """Set what `toString` writes: labels (0), their probabilities (1), the probabilities of all labels (2)."""
         self._verbose = int(level)
 
     def toString(self) -> str:  # noqa: N802 - CRF++'s name

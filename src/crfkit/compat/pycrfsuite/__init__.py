@@ -1,4 +1,4 @@
-"""python-crfsuite's interface (0.9.12) on top of crfkit: change ``import pycrfsuite`` to this module and go on.
+"""python-crfsuite's interface (0.9.12) on top of crfkit: change ``import pycrfsuite`` to this module.
 
 >>> from crfkit.compat import pycrfsuite
 >>> trainer = pycrfsuite.Trainer("lbfgs", params={"c2": 0.1}, verbose=False)
@@ -6,7 +6,7 @@
 >>> sorted(trainer.params())[:2]
 ['c1', 'c2']
 
-Model files are CRFsuite's own, read and written, so that both packages open them.
+Model files are CRFsuite's own, read and written, so both packages open them.
 """
 
 from crfkit.compat.pycrfsuite import _dumpparser, _logparser, _pycrfsuite

@@ -12,7 +12,7 @@ _WEIGHT = re.compile(r"\(\d+\) (.+) --> (.+): ([+-]?\d+\.\d+)$")
 class ParsedDump:
     """The contents of a model: the result of :meth:`Tagger.info`.
 
-    `transitions` has the weight of each (from label, to label), `state_features` that of each (attribute, label);
+    `transitions` has the weight of each (from label, to label), `state_features` the weight of each (attribute, label);
     `header` has the entries of the file's header, `labels` and `attributes` the number of each name, all as text.
     """
 

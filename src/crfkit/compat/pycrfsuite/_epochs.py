@@ -1,6 +1,6 @@
 """CRFsuite's learners that go through the instances one by one, on crfkit's native updates.
 
-An iteration is an epoch. Instances are shuffled as CRFsuite shuffles them on Linux in a new process, so that weights
+An iteration is an epoch. Instances are shuffled as CRFsuite shuffles them on Linux in a new process, so weights
 and losses are its own to rounding.
 """
 
@@ -50,7 +50,7 @@ class Shuffle:
         return made
 
     def next(self) -> Ints:
-        """Shuffle, going on from the last order, and return the order."""
+        """Shuffle, continuing from the last order, and return the order."""
         order = self.order.tolist()
         n = len(order)
         for i, number in enumerate(self._draw(n)):
@@ -180,7 +180,7 @@ class Arow(Epochs):
 
 @dataclass(frozen=True)
 class Calibration:
-    """How the learning rate is chosen: rates are tried on a sample, growing from `eta` and then shrinking."""
+    """Choose the learning rate: rates are tried on a sample, growing from `eta` and then shrinking."""
 
     eta: float = 0.1
     rate: float = 2.0

@@ -1,4 +1,4 @@
-"""Which features a model has by CRFsuite's rules, and a trained model without the features whose weight is zero."""
+"""The features that a model has by CRFsuite's rules, and a trained model without the features whose weight is zero."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from crfkit.compat.pycrfsuite._instances import TrainingSet
 class FeatureRules(ChainTraining):
     """The options of chains, with a least frequency of features.
 
-    The frequency of a feature is the sum of its values in the training data, so that values below 0 count against it.
+    The frequency of a feature is the sum of its values in the training data, so values below 0 count against it.
     """
 
     min_feature_frequency: float = 0.0

@@ -28,7 +28,7 @@ class TrainingSet:
 
     @property
     def n_attributes(self) -> int:
-        """Return how many attributes there are, including those of the holdout group."""
+        """Return how many attributes there are, including the holdout group."""
         return self.names.sizes[0]
 
 

@@ -1,4 +1,4 @@
-"""How many threads to use where there is no parameter for it."""
+"""The number of threads where there is no parameter for it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 
 def thread_limit() -> int | None:
-    """Return what OMP_NUM_THREADS says, which joblib sets for its workers; None, all cores, if it is not set.
+    """Return the value of OMP_NUM_THREADS, which joblib sets for its workers; None, all cores, if it is not set.
 
     >>> import os
     >>> os.environ["OMP_NUM_THREADS"] = "2"

@@ -28,7 +28,7 @@ _ABSENT = re.compile(r"\s{4}(.+): \((\d+), (\d+), 0\) \(\*{6}, \*{6}, \*{6}\)")
 
 
 class TrainLogParser:
-    """Collect what the messages of a training have said so far.
+    """Collect the messages of a training so far.
 
     `feed` returns an event when a message completes one: "start", "featgen_progress", "featgen_end", "prepared",
     "prepare_error", "iteration", "optimization_end" or "end"; `last_log` is the text of the last event. `iterations`

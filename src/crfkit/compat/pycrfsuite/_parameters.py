@@ -51,7 +51,7 @@ def _line_search(given: Any) -> str:
 
 
 FEATURES = (
-    Parameter("feature.minfreq", 0.0, float, "The minimum frequency of features; rarer features are left out."),
+    Parameter("feature.minfreq", 0.0, float, "The minimum frequency of features; rarer features are omitted."),
     Parameter("feature.possible_states", False, _flag, "Make state features of all pairs of attributes and labels."),
     Parameter("feature.possible_transitions", False, _flag, "Make transition features of all pairs of labels."),
 )

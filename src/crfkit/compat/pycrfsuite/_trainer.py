@@ -77,7 +77,8 @@ class BaseTrainer:
     def train(self, model: str | PathLike[str], holdout: int = -1) -> None:
         """Train on the data set and write the model to the file `model`, unless that is an empty string.
 
-        Instances of the group `holdout` are left out; the model is evaluated on them after every iteration.
+        Instances of the group `holdout` are not used for training; the model is evaluated on them after every
+        iteration.
         """
         from crfkit.compat.pycrfsuite._training import train
 

@@ -1,4 +1,4 @@
-"""sklearn-crfsuite's interface (0.5.0) on top of crfkit: change ``import sklearn_crfsuite`` to this module and go on.
+"""sklearn-crfsuite's interface (0.5.0) on top of crfkit: change ``import sklearn_crfsuite`` to this module.
 
 >>> from crfkit.compat import sklearn_crfsuite
 >>> crf = sklearn_crfsuite.CRF(algorithm="lbfgs", c1=0.1, c2=0.1, max_iterations=100)

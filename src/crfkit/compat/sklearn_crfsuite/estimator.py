@@ -43,12 +43,12 @@ def _few(X: Sequences) -> bool:
 
 
 class CRF(BaseEstimator):  # type: ignore[misc]
-    """A linear-chain CRF with CRFsuite's parameters; None stands for CRFsuite's default.
+    """A linear-chain CRF with CRFsuite's parameters; None means CRFsuite's default.
 
     Parameters
     ----------
     algorithm : "lbfgs" (the default), "l2sgd", "ap", "pa" or "arow".
-    min_freq : features whose values sum up to less are left out (default 0).
+    min_freq : features whose values sum up to less are omitted (default 0).
     all_possible_states, all_possible_transitions : make features also of pairs that the data do not have.
     c1, c2 : coefficients of the L1 (default 0; lbfgs) and the L2 penalty (default 1; lbfgs, l2sgd).
     max_iterations : default: unlimited (lbfgs), 1000 (l2sgd), 100 (others).
@@ -63,7 +63,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         cost counts wrong labels (True), whether weights are averaged (True).
     variance, gamma : initial variance of weights (1) and tradeoff (1) of arow.
     verbose : print a line for each iteration.
-    model_filename : the model file; an existing one is used as it is. By default a temporary file.
+    model_filename : the model file; an existing one is used unchanged. By default a temporary file.
     keep_tempfiles : leave temporary model files on disk.
     trainer_cls : the class of trainers, a subclass of `pycrfsuite.Trainer`.
     """

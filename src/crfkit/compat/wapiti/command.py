@@ -208,7 +208,7 @@ def _refuse(options: Namespace) -> None:
 
 
 def _wapiti_model(source: Path | bytes) -> Any:
-    """Return the contents of a Wapiti model, or those of a crfkit model in this form."""
+    """Return the contents of a Wapiti model, or of a crfkit model in this form."""
     from crfkit.convert import kinds, load
     from crfkit.convert.wapiti import to_wapiti
     from crfkit.convert.wapiti_model import read_wapiti

@@ -59,7 +59,7 @@ class Batch:
         raise DataError("the label is not UTF-8; labels must be, unlike other columns", name, self.line(n, t))
 
     def line(self, n: int, t: int) -> int:
-        """Return the number of a line: that of position t in sequence n."""
+        """Return the line number of position t in sequence n."""
         tokens = [number for number, line in enumerate(self.text.split(b"\n"), start=self.first) if line.strip()]
         return tokens[sum(len(lines) for lines in self.lines[:n]) + t]
 

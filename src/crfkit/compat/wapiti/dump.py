@@ -13,7 +13,7 @@ def dump(model: WapitiModel, precision: int = 5, everything: bool = False) -> It
     """Yield the weights of each observation, a line each, with a blank line after the observation.
 
     The columns are the observation, the label before (# for weights of single labels), the label and the weight.
-    Weights that are zero are left out unless everything is asked for.
+    Weights that are zero are omitted unless everything is requested.
     """
     labels, n, starts = model.labels, len(model.labels), model.starts()
     bounds = np.searchsorted(model.index, starts).tolist()

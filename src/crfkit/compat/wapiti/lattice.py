@@ -70,7 +70,7 @@ class Lattice:
 def best_paths(unary: Floats, n: int) -> list[tuple[Ids, float]]:
     """Return the n labellings with the greatest Σ unary[t, y_t], and these sums.
 
-    Fewer are returned where no more are possible. Of equal ones, those of the first labels come first.
+    Fewer are returned where no more are possible. Among equal ones, the first labels come first.
     """
     T, L = unary.shape
     best = unary[0]  # the sums of the best labellings so far

@@ -13,7 +13,7 @@ def _parser(mode: str, inputs: str, outputs: str) -> CommandParser:
 
 
 def train_parser() -> CommandParser:
-    """Return the parser of `train`; the help says which options of Wapiti have no effect."""
+    """Return the parser of `train`; the help lists the options of Wapiti that have no effect."""
     parser = _parser("train", "DATA", "MODEL")
     add = parser.add_argument
     add("-T", "--type", default="crf", metavar="NAME", help="type of model: crf")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Progress:
-    """A callback: prints a line per iteration, and stops training when its windows say so.
+    """A callback: prints a line per iteration, and stops training by the rule of its windows.
 
     The error window holds the token errors (in percent) of the last `error_window` iterations on `data`. Training stops
     when they differ by less than eps. It also stops when the objective changed by less than eps, relative to its value,

@@ -183,7 +183,7 @@ def _sampled(
     seed: int,
     of_phrases: bool,
 ) -> tuple[list[Score], list[TypeScore]]:
-    """Return the overall scores and those of each type, with intervals from the same resampled sequences."""
+    """Return the overall scores and the scores of each type, with intervals from the same resampled sequences."""
     counts = sentence_counts(gold, predicted)
     counts["perfect"] = np.array([g == p for g, p in zip(gold, predicted, strict=True)], dtype=np.float64)
     counts["sequences"] = np.ones(len(gold))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LabelWeights:
-    """The attributes that speak most for a label and most against it, with their weights."""
+    """The attributes with the largest weights for and against a label."""
 
     label: str
     largest: list[tuple[str, float]]

@@ -20,7 +20,7 @@ def contrast_features(first: Floats, second: Floats, offsets: Floats) -> Floats:
     """Return features [E, 3] of edges with the colours `first` and `second` [E, C] and `offsets` [E, 2] of their ends.
 
     "similar" is exp(−d²/2m) for the squared difference d² of colours and its mean m over the edges of the image, so
-    that the contrast of the image does not matter; "alike" is the same with m/8. "diagonal" is 1 where both offsets
+    the contrast of the image does not matter; "alike" is the same with m/8. "diagonal" is 1 where both offsets
     differ from 0.
 
     >>> contrast_features(np.array([[0.2]]), np.array([[0.2]]), np.array([[0.0, 1.0]])).tolist()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -11,7 +13,7 @@ import numpy as np
 
 from crfkit._checks import unmasked
 from crfkit._types import Array, Entries, Floats, Ids, Label, Samples
-from crfkit.errors import DataError, ModelFileError, ParameterError
+from crfkit.errors import CrfkitError, DataError, ModelFileError, ParameterError
 from crfkit.files.modelfile import Contents
 from crfkit.graph.data import GraphData
 from crfkit.graph.encoding.graph_samples import GraphSample, joined_labels
@@ -79,7 +81,7 @@ class GridEncoder(SampleEncoder):
         return made, to_states(values, known, classes, "Y")
 
     def listed(self, X: Samples, Y: Samples) -> tuple[Samples, Samples, bool]:
-        """Return X and Y as they are: images always come in a list."""
+        """Return X and Y unchanged: images always come in a list."""
         return X, Y, False
 
     def training_data(self, X: Samples, states: Ids, weights: Samples, rows: str) -> GraphData:
@@ -239,3 +241,23 @@ def _offsets(graph: Graph, shape: tuple[int, ...]) -> Floats:
     places = np.stack(np.unravel_index(np.arange(graph.n_nodes), shape), axis=1)
     i, j = graph.edges.T
     return np.asarray(places[j] - places[i], dtype=np.float64)
+
+
+@contextmanager
+def naming_images(names: Sequence[str] | None = None) -> Iterator[None]:
+    """Let errors about a graph name the image; without names, they have "image" and the number.
+
+    >>> from crfkit.errors import DataError, sample_error
+    >>> with naming_images(["a.png", "b.png"]):
+    ...     raise sample_error(DataError, 1, " has width 70")
+    Traceback (most recent call last):
+    ...
+    crfkit.errors.DataError: b.png has width 70
+    """
+    try:
+        yield
+    except CrfkitError as error:
+        k = error.sample
+        if k is None:
+            raise
+        raise error.of_sample(names[k] if names is not None and k < len(names) else f"image {k}") from None

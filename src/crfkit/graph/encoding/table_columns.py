@@ -28,7 +28,7 @@ def read_columns(Y: Samples, names: list[str]) -> list[tuple[Labels, NDArray[np.
 
 
 def column_names(table: Samples, letter: str) -> list[str]:
-    """Return the names of the columns: those of a data frame, otherwise x0, x1, … (y0, y1, … for labels)."""
+    """Return the names of the columns: from a data frame, otherwise x0, x1, … (y0, y1, … for labels)."""
     if hasattr(table, "columns"):
         names = [str(name) for name in table.columns]
         check_unicode(names, "the table has the column")
@@ -86,7 +86,7 @@ def make_structure(graph: object, names: list[str]) -> Graph:
 def candidate_pairs(candidates: object, names: list[str], kept: list[str]) -> Ids | None:
     """Return [M, 2] places among the columns `kept` that may be edges, from pairs of names or numbers of all columns.
 
-    None stands for all pairs.
+    None means all pairs.
     """
     if candidates is None:
         return None

@@ -87,7 +87,7 @@ class TableEncoder:
     # --- what the estimators need
 
     def listed(self, X: Samples, Y: Samples) -> tuple[Samples, Samples, bool]:
-        """Return X and Y as they are: a table is never a single graph."""
+        """Return X and Y unchanged: a table is never a single graph."""
         return X, Y, False
 
     @cached_property
@@ -120,8 +120,8 @@ class TableEncoder:
     def training_data(self, X: Samples, states: Ids, weights: Samples, rows: str) -> GraphData:
         """Return the encoded rows with their states.
 
-        `rows` says how rows without inputs are kept: "counts" as sufficient statistics, "distinct" as different rows
-        weighted by how often each occurs, "all" as they are. With "counts", labels may be unknown: the likelihood,
+        `rows` sets how rows without inputs are kept: "counts" as sufficient statistics, "distinct" as different rows
+        weighted by how often each occurs, "all" unchanged. With "counts", labels may be unknown: the likelihood,
         which needs no more than counts, sums over them.
         """
         if (states < 0).any():

@@ -24,7 +24,7 @@ def learn_encoder(
 ) -> tuple[TableEncoder | SampleEncoder, Samples, Ids]:
     """Return the encoder for a training set, X in the form that it encodes, and the states of the labels.
 
-    `graph` is for tables. `edge_features` says whether edges have features; None stands for graphs only. `tell` is
+    `graph` is for tables. `edge_features`: whether edges have features; None means graphs only. `tell` is
     called with a note about columns that have a single label.
 
     >>> encoder, X, states = learn_encoder(([[0.0], [1.0]], [(0, 1)]), ["a", "b"])

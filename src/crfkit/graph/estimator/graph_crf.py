@@ -44,7 +44,8 @@ class GraphCRF(TableInputs, PairwiseEstimator):
     ----------
     graph : the edges of a table: "complete", "none", pairs of columns (numbers or names), a :class:`Graph` or a
         networkx graph
-    inference : "auto" (exact where that is cheap, else "trw"), "enumerate", "tree", "junction", "halves", "bp", "trw",
+    inference : "auto" (exact where that is cheap, otherwise "trw"), "enumerate", "tree", "junction", "halves", "bp",
+    "trw",
         "mean-field", "gibbs", or an engine with its options
     sweeps : maximum number of sweeps of iterative inference ("bp", "trw", "mean-field" by name) for each evaluation of
         the loss in training, beginning where the last one ended; None for the engine's own limit, 1000
@@ -58,11 +59,11 @@ class GraphCRF(TableInputs, PairwiseEstimator):
     edge_penalty : the penalty of edge weights; None for `penalty`, and for ten times its strength if `penalty` is an
         L2 and the edges of a table have features
     solver : a name of :data:`crfkit.solvers.SOLVERS`, or a solver; "auto" is "adam" for contrastive divergence, which
-        has a gradient and no value, and for the hinge, which has corners
+        has a gradient and no value, and for the hinge, which is not smooth
     node_form : "full", "reference" or "ising"; None for "reference" with tables, "full" with graphs
     edge_form : "full", "symmetric", "potts", "ising", "reference", "minimal" or "ordinal"; None for "reference" with
-        tables, "symmetric" with graphs, where the order of an edge's ends seldom has a meaning
-    edge_features : whether edges have features: those of the row (tables) or of the sample (graphs); None for graphs
+        tables, "symmetric" with graphs, where the order of an edge's ends rarely has a meaning
+    edge_features : whether edges have features, from the row (tables) or from the sample (graphs); None for graphs
         only. A table has many edges, each with a weight for every feature of the row, which overfits unless there are
         many rows
     intercept : whether to put a one before the features
@@ -136,7 +137,7 @@ class GraphCRF(TableInputs, PairwiseEstimator):
     def fit(
         self, X: Samples, Y: Samples, sample_weight: ArrayLike | None = None, callbacks: Sequence[Callback] = ()
     ) -> GraphCRF:
-        """Learn from a table or from graphs; sample_weight says how many times each row or graph counts.
+        """Learn from a table or from graphs; sample_weight is how many times each row or graph counts.
 
         Callbacks see every iteration. On Ctrl-C the model so far is kept and KeyboardInterrupt is raised.
         """

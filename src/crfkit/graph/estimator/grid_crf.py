@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 
 from crfkit._types import Ids, Samples
 from crfkit.errors import ModelFileError
-from crfkit.graph.encoding.grids import EdgeFeatures, GridEncoder, loaded_edge_function
-from crfkit.graph.encoding.image_names import naming_images
+from crfkit.graph.encoding.grids import EdgeFeatures, GridEncoder, loaded_edge_function, naming_images
 from crfkit.graph.estimator.pairwise import Given, PairwiseEstimator
 from crfkit.graph.inference.marginals import Engine
 from crfkit.graph.model import Encoder, GraphModel
@@ -101,7 +100,7 @@ class GridCRF(StructuredInputs, PairwiseEstimator):
     def fit(
         self, X: Samples, Y: Samples, sample_weight: ArrayLike | None = None, callbacks: Sequence[Callback] = ()
     ) -> GridCRF:
-        """Learn from images; sample_weight says how many times each image counts.
+        """Learn from images; sample_weight is how many times each image counts.
 
         Callbacks see every iteration. On Ctrl-C the model so far is kept and KeyboardInterrupt is raised.
         """

@@ -112,8 +112,8 @@ class PairwiseEstimator(Estimator):
     ) -> tuple[PathPoint[GraphModel], ...]:
         """Return a model for each strength of `penalty`, the largest first; each run starts from the last solution.
 
-        `strengths`, `n`, `ratio` and `callback` are those of :func:`crfkit.regularisation_path`; an L2 penalty needs
-        `strengths`. An `edge_penalty` that was given stays as it is. With a development set each point has as its
+        `strengths`, `n`, `ratio` and `callback` are as in :func:`crfkit.regularisation_path`; an L2 penalty needs
+        `strengths`. An `edge_penalty` that was given stays unchanged. With a development set each point has as its
         `score` the share of labels that its model predicts correctly. The estimator itself does not change.
         """
         if (X_dev is None) != (Y_dev is None):
@@ -136,7 +136,7 @@ class PairwiseEstimator(Estimator):
         """Return the labels that the decoder finds best, given the labels of `observed` that are known.
 
         `observed` has the form of the labels of `fit`. Unknown labels are None, NaN or masked, and −1 unless −1 is a
-        label. One graph given without a list gets one array with a label per node. Afterwards ``decoding_`` says which
+        label. One graph given without a list gets one array with a label per node. Afterwards ``decoding_`` shows which
         decoder was used and whether its answer is optimal.
         """
         given = self._given(X, observed)
@@ -147,7 +147,7 @@ class PairwiseEstimator(Estimator):
         """Return p(label | x, observed labels) of every node, columns as in classes_.
 
         Tables: an array [samples, labels] for each variable. Graphs: an array [nodes, labels] for each graph; images:
-        [H, W, labels]. Afterwards ``inference_status_`` says how far they can be trusted.
+        [H, W, labels]. Afterwards ``inference_status_`` shows how far they can be trusted.
         """
         given = self._given(X, observed)
         marginals = self._infer(given)
@@ -256,7 +256,7 @@ class PairwiseEstimator(Estimator):
     def edge_weights_(self) -> Mapping[tuple[Label, ...], float]:
         """Return ((variable, variable), feature, (label, label)) → weight; without the variables where edges share.
 
-        The forms "potts" and "ising" have one weight per feature, named "equal" in place of the labels.
+        The forms "potts" and "ising" have one weight per feature, named "equal" instead of the labels.
         """
         weights: Mapping[tuple[Label, ...], float] = self._fitted().edge_weights()
         return weights

@@ -1,1 +1,1 @@
-"""Which weights a pairwise field has, and the log-potentials they give."""
+"""The weights of a pairwise field, and the log-potentials they give."""

@@ -37,7 +37,7 @@ def is_unit(basis: Floats) -> bool:
 
 
 def native_basis(basis: Floats) -> Floats:
-    """Return the tables as the core reads them: none stands for all unit tables."""
+    """Return the tables as the core reads them: none means all unit tables."""
     return np.empty((0, *basis.shape[1:])) if is_unit(basis) else np.ascontiguousarray(basis, dtype=np.float64)
 
 

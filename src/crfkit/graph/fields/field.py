@@ -229,7 +229,9 @@ class GraphField:
                 raise DataError(f"{found} {kind} features; the field has weights for {width}")
         for kind, given, end in (("node", data.node_types, self.n_types), ("edge", data.edge_types, self.n_edge_types)):
             if given is None and end > 1:
-                raise DataError(f"the field has {end} types of {kind}s, the data do not say which is which")
+                raise DataError(
+                    f"the field has {end} types of {kind}s, but the data do not give the type of each {kind}"
+                )
             if given is not None and len(given) and given.max() >= end:
                 i = int(given.argmax())
                 raise DataError(f"{kind} {i} has type {given[i]}; the field has {end}")
@@ -368,7 +370,7 @@ def untied_field(
     17
     """
     if data.node_types is None or data.edge_types is None:
-        raise DataError("an untied field is for tables: the data do not say which node is which variable")
+        raise DataError("an untied field is for tables: the data must name the variable of each node")
     if not len(data):
         raise DataError("an untied field needs at least one row of a table, to see its structure")
     first = data.graph.take([0])[0]

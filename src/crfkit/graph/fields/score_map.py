@@ -60,7 +60,7 @@ def transposed(data: GraphData, kind: str, values: Floats, T: int) -> Floats:
 
 @dataclass(frozen=True)
 class _Index:
-    """Which row of features, as seen by which type, a node or edge has; all None: its own row."""
+    """The row of features and the type of each node or edge; all None: its own row."""
 
     tiled: Features = (
         None  # [T, samples, d] a view of the features of a table whose nodes (edges) have rows of their own

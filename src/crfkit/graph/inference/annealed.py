@@ -24,10 +24,10 @@ from crfkit.graph.graph import Graph
 from crfkit.graph.inference.gibbs import gibbs_plan
 from crfkit.graph.inference.marginals import InferenceStatus, Marginals
 
-STEP = 0.98  # conditional effective sample size that a rise of β keeps
-UNEQUAL = 0.5  # effective sample size, as a share, below which particles are drawn anew
-LEAST = 0.02  # marginals of the start are at least this, so that no state is missing among the particles
-PILOT = 32  # particles per batch that find the marginals of the start
+STEP_SAMPLE_SIZE = 0.98  # conditional effective sample size that a rise of β keeps
+RESAMPLING_THRESHOLD = 0.5  # effective sample size, as a share, below which particles are drawn anew
+MIN_MARGINAL = 0.02  # marginals of the start are at least this, so that no state is missing among the particles
+PILOT_PARTICLES = 32  # particles per batch that find the marginals of the start
 SWEEPS = 30  # whose conditional probabilities are averaged for marginals
 DENSE = 50  # entries of a matrix of all tables, for each edge, up to which its products are faster than look-ups
 STREAM = 77  # of random numbers
@@ -43,7 +43,7 @@ class Particles:
     error: float  # standard error of log_z
 
     def draw(self, n_samples: int, seed: int) -> Ids:
-        """Return states [n_samples, n], drawn by their weights: each particle about as often as its weight says."""
+        """Return states [n_samples, n], drawn by their weights: each particle about in proportion to its weight."""
         chosen = systematic(self.weights, n_samples, np.random.default_rng(seed))
         found: Ids = self.labels[:, np.random.default_rng(seed + 1).permutation(chosen)].T
         return np.ascontiguousarray(found)
@@ -86,8 +86,8 @@ class Annealed:
     def particles(self, potentials: Potentials) -> Particles:
         """Return particles of a field of one graph, as many as the standard error of log Z needs."""
         if potentials.graph.n_graphs != 1:
-            raise ParameterError(f"particles are of one graph; there are {potentials.graph.n_graphs}")
-        pilot = self._round(potentials, potentials.unary, PILOT, 1, 0)
+            raise ParameterError(f"particles need a single graph; there are {potentials.graph.n_graphs}")
+        pilot = self._round(potentials, potentials.unary, PILOT_PARTICLES, 1, 0)
         base = self._marginals(pilot, potentials)
         found = pilot
         sweeps, count = 1, self.n_particles
@@ -96,7 +96,7 @@ class Annealed:
             if found.error <= self.error:
                 break
             base = self._marginals(found, potentials)
-            # Where weights are very unequal more sweeps help, else more particles.
+            # Where weights are very unequal more sweeps help, otherwise more particles.
             if found.error > 4 * self.error:
                 sweeps *= 2
             else:
@@ -105,7 +105,7 @@ class Annealed:
 
     def start(self, potentials: Potentials) -> Floats:
         """Return log marginals [n, K] of one graph, from a few particles: a good start for longer runs."""
-        return self._marginals(self._round(potentials, potentials.unary, PILOT, 1, 0), potentials)
+        return self._marginals(self._round(potentials, potentials.unary, PILOT_PARTICLES, 1, 0), potentials)
 
     def run(self, potentials: Potentials, warm: Marginals | None = None) -> Marginals:
         graph, K = potentials.graph, potentials.n_states
@@ -142,7 +142,7 @@ class Annealed:
         """Return log marginals [n, K] to start from: those of particles, mixed with possible states."""
         allowed = potentials.allowed
         even = allowed / allowed.sum(axis=1, keepdims=True)
-        mixed = (1.0 - LEAST) * _node_marginals(found, potentials.n_states) + LEAST * even
+        mixed = (1.0 - MIN_MARGINAL) * _node_marginals(found, potentials.n_states) + MIN_MARGINAL * even
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(np.where(allowed, mixed, 0.0)))
 
@@ -223,13 +223,13 @@ def effective(log_w: Floats) -> float:
 
 
 def systematic(weights: Floats, n: int, rng: np.random.Generator) -> Ints:
-    """Return [n] numbers of particles, each as often as n times its weight says, to within one."""
+    """Return [n] numbers of particles, each n times its weight, rounded up or down."""
     places = (rng.random() + np.arange(n)) / n
     return np.minimum(np.searchsorted(np.cumsum(weights), places), len(weights) - 1)
 
 
 def _rise(energy: Floats, log_w: Floats, most: float) -> float:
-    """Return the step of β that keeps the conditional effective sample size (Zhou et al. 2016) at STEP."""
+    """Return the step of β that keeps the conditional effective sample size (Zhou et al. 2016) at STEP_SAMPLE_SIZE."""
     w = np.exp(log_w - log_w.max(axis=1, keepdims=True))
     w = (w / w.sum(axis=1, keepdims=True)).ravel()
     e = energy.ravel() - energy.max()
@@ -238,12 +238,12 @@ def _rise(energy: Floats, log_w: Floats, most: float) -> float:
         v = np.exp(rise * (e - e.max()))
         return float(np.dot(w, v) ** 2 / (w.sum() * np.dot(w, v * v)))
 
-    if kept(most) >= STEP:
+    if kept(most) >= STEP_SAMPLE_SIZE:
         return most
     low, high = 0.0, most
     for _ in range(30):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if kept(middle) >= STEP else (low, middle)
+        low, high = (middle, high) if kept(middle) >= STEP_SAMPLE_SIZE else (low, middle)
     return max(low, 1e-6)
 
 
@@ -252,7 +252,7 @@ def _drawn_anew(log_w: Floats, labels: Ids, rng: np.random.Generator) -> Floats:
     B, count = log_w.shape
     gained = np.zeros(B)
     for b in range(B):
-        if effective(log_w[b]) >= UNEQUAL:
+        if effective(log_w[b]) >= RESAMPLING_THRESHOLD:
             continue
         top = log_w[b].max()
         w = np.exp(log_w[b] - top)

@@ -1,9 +1,9 @@
-"""log Z by independent annealed runs (Neal 2001), as many as the wished standard error needs.
+"""log Z by independent annealed runs (Neal 2001), as many as the required standard error needs.
 
     Ẑ = mean of w over runs,    Var(log Ẑ) ≈ Var(w) / (runs · E[w]²)
 
 Runs go from independent variables to the field in `steps` temperatures. A few trial runs find the start and the number
-of steps for which an error costs least. Runs are independent, so that their spread is an honest error: particles that
+of steps for which an error costs least. Runs are independent, so their spread is an honest error: particles that
 are resampled may all end in one mode of the field, and then agree on a log Z that is too small.
 """
 
@@ -26,8 +26,8 @@ STREAM = 78  # of random numbers
 TRIAL_RUNS = 64, 16  # of one graph, of each of several graphs
 FIRST_STEPS, MOST_STEPS = 64, 4096
 SPREAD = 0.5  # variance of log weights to reach: with the number of steps it falls, and a run takes longer
-CLEARLY_LESS = 2.0  # standard errors between two estimates
-MUCH_CHEAPER = 4.0  # factor in the work from which a start is preferred to a safer one
+SIGNIFICANT_ERRORS = 2.0  # standard errors between two estimates
+CHEAPER_FACTOR = 4.0  # factor in the work from which a start is preferred to a safer one
 LEAST_RUNS = 8  # of each graph
 CHUNK = 4  # number of runs that one call makes, in multiples of those already made
 MOST_VISITS = 1e10  # of edges by all sweeps: about a minute on one core
@@ -79,7 +79,7 @@ def estimate_log_z(
     seed: int = 0,
     n_threads: int | None = None,
 ) -> LogZ:
-    """Return log Z of every graph, with so many runs that the mean over graphs has the wished standard error.
+    """Return log Z of every graph, with so many runs that the mean over graphs has the required standard error.
 
     Parameters
     ----------
@@ -140,10 +140,10 @@ def _best(trials: Sequence[_Start]) -> _Start:
     near = [
         trial
         for trial, error in zip(trials, errors, strict=True)
-        if trial.mean + CLEARLY_LESS * math.hypot(error, errors[top]) >= trials[top].mean
+        if trial.mean + SIGNIFICANT_ERRORS * math.hypot(error, errors[top]) >= trials[top].mean
     ]
     first, cheapest = near[0], min(near, key=lambda trial: trial.cost)
-    return cheapest if MUCH_CHEAPER * cheapest.cost < first.cost else first
+    return cheapest if CHEAPER_FACTOR * cheapest.cost < first.cost else first
 
 
 def _rebased(potentials: Potentials, base: Floats) -> tuple[Floats, Floats, Floats]:

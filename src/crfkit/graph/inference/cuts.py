@@ -85,7 +85,7 @@ def is_attractive(potentials: Potentials) -> bool:
 
 
 def attractive_graphs(potentials: Potentials) -> NDArray[np.bool_]:
-    """Return an array [G]: which graphs are attractive by themselves, as `is_attractive` says of all.
+    """Return an array [G]: which graphs are attractive by themselves (`is_attractive` is for all together).
 
     >>> pair = Graph.path(2)
     >>> both = Potentials.from_tables(Graph.join([pair, pair]), np.zeros((4, 2)), [np.eye(2), -np.eye(2)])

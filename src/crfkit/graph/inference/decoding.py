@@ -78,10 +78,10 @@ def decode(potentials: Potentials, method: str = "auto", n_threads: int | None =
     "alpha-expansion" (attractive, more states; `start`),
     "max-product" (any field), "icm" (any; `start`, `n_restarts`, `seed`), "marginal" (each node's most probable state,
     from `marginals` or by `engine`). "auto" takes the strongest that suits a graph: tree, graph-cut, junction, qpbo,
-    alpha-expansion, else the better of max-product, which ICM then climbs from, and ICM by itself. Of a set of graphs,
-    those that a graph cut can decode are cut, also where others need another method; "graph-cut" decodes the others by
-    "qpbo". The other methods take the options of the engine of their name. `optimal_graphs` of the result says which
-    graphs have their best labelling for certain.
+    alpha-expansion, otherwise the better of max-product, which ICM then climbs from, and ICM by itself. Of a set of
+    graphs, those that a graph cut can decode are cut, also where others need another method; "graph-cut" decodes the
+    others by "qpbo". The other methods take the options of the engine of their name. `optimal_graphs` of the result
+    shows which graphs have their best labelling for certain.
 
     >>> from crfkit.graph.graph import Graph
     >>> field = Potentials.from_tables(Graph.grid((2, 2)), [[1.5, 0], [0, 1], [0, 1], [0, 1]], np.eye(2))

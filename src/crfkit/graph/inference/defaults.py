@@ -1,6 +1,6 @@
-"""The engine and the decoder that "auto" stands for. Every part of the package that accepts "auto" asks here.
+"""The engine and the decoder that "auto" chooses. Every part of the package that accepts "auto" asks here.
 
-The solver and the penalty that stand for "auto" and None are in :mod:`crfkit.training.defaults`, which also exports
+The solver and the penalty for "auto" and None are in :mod:`crfkit.training.defaults`, which also exports
 the names of this module.
 """
 
@@ -28,10 +28,10 @@ States = int | Sequence[int]
 
 
 def default_engine(graph: Graph, n_states: States, purpose: str = "any", rows: int = 1) -> str:
-    """Return the name of the engine that "auto" stands for on a graph.
+    """Return the name of the engine that "auto" chooses on a graph.
 
     Inference is exact where that is cheap: "tree" on forests, "junction" where its tables are small. Else it is "trw":
-    tree-reweighted inference has one fixed point and a bound on log Z, so that training has one objective, while
+    tree-reweighted inference has one fixed point and a bound on log Z, so training has one objective, while
     belief propagation and mean field may jump between several.
 
     Parameters
@@ -110,8 +110,8 @@ def default_decoder(potentials: Potentials) -> str:
     """Return the name of the strongest decoder that suits all graphs of a field.
 
     In this order: "tree" on forests, "graph-cut" for two states and attractive edges, "halves" or "junction" where they
-    are fast enough, "qpbo" for two states, "alpha-expansion" for attractive edges, else "max-product". Those that cut
-    graphs need PyMaxflow.
+    are fast enough, "qpbo" for two states, "alpha-expansion" for attractive edges, otherwise "max-product". Those that
+    cut graphs need PyMaxflow.
 
     >>> import numpy as np
     >>> default_decoder(Potentials.from_tables(Graph.path(3), np.zeros((3, 2)), np.eye(2)))

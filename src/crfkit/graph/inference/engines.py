@@ -17,7 +17,7 @@ from crfkit.names import check_name
 TREE = 100  # sweeps that take as long as a spanning tree
 ENTRY = 64  # bytes for each entry of the largest table of a graph
 
-# Loaded when first asked for.
+# Loaded when first needed.
 ENGINES = {
     "enumerate": "crfkit.graph.inference.enumerate:Enumerate",
     "tree": "crfkit.graph.inference.tree:Tree",

@@ -14,7 +14,7 @@ from crfkit.graph.inference.marginals import InferenceStatus, Marginals
 
 @dataclass(frozen=True)
 class Enumerate:
-    """Exact; for graphs of at most `max_labellings` labellings. It runs on one thread whatever `n_threads` says.
+    """Exact; for graphs of at most `max_labellings` labellings. It runs on one thread whatever `n_threads` is.
 
     >>> from crfkit.graph.graph import Graph
     >>> pair = Potentials.from_tables(Graph.path(2), np.zeros((2, 2)), np.log([[3.0, 1.0], [1.0, 3.0]]))

@@ -27,14 +27,14 @@ from crfkit.graph.inference.tree import check_threads
 
 Block = Literal["auto", True, False]
 
-STRONG = 1.0  # mean range of an interaction from which blocks pay,
-FEW = 0.25  # if no larger part of the nodes than this is outside the forest: these hold it fast
+MIN_BLOCK_RANGE = 1.0  # mean range of an interaction from which blocks save time,
+MAX_OUTSIDE_SHARE = 0.25  # if no larger part of the nodes than this is outside the forest: these hold it fast
 MARGINALS, ANNEALING, SAMPLES, SWEEPS = range(4)  # streams of random numbers; from SWEEPS on the caller's
 
 
 @dataclass(frozen=True, eq=False)
 class GibbsState:
-    """Where the chains stand."""
+    """The state of the chains."""
 
     labels: Ids  # [n, chains]
     sweeps: int  # made so far
@@ -85,7 +85,7 @@ class Gibbs:
         for name, smallest in least.items():
             check_count(smallest, **{name: getattr(self, name)})
         if self.n_sweeps < self.thin:
-            raise ParameterError(f"n_sweeps = {self.n_sweeps} is less than thin = {self.thin}: no state would count")
+            raise ParameterError(f"n_sweeps = {self.n_sweeps} is less than thin = {self.thin}: no state would be kept")
         _check_block(self.block)
         check_threads(self.n_threads)
 
@@ -170,18 +170,18 @@ def gibbs_sweeps(
 
 
 def uses_blocks(potentials: Potentials, block: Block) -> bool:
-    """Return whether a forest is drawn jointly: as `block` says, or by the rule of "auto"."""
+    """Return whether a forest is drawn jointly: by the option `block`, or by the rule of "auto"."""
     if block != "auto":
         return block
     n_outside = gibbs_plan(potentials.graph).n_outside
-    if n_outside == 0 or n_outside > FEW * potentials.graph.n_nodes:
+    if n_outside == 0 or n_outside > MAX_OUTSIDE_SHARE * potentials.graph.n_nodes:
         return n_outside == 0
     unit = is_unit(potentials.basis)
     basis = potentials.tables if unit else potentials.basis
     rows, columns = basis.mean(axis=2, keepdims=True), basis.mean(axis=1, keepdims=True)
     interactions = (basis - rows - columns + basis.mean(axis=(1, 2), keepdims=True)).reshape(len(basis), -1)
     values = interactions if unit else potentials.coefficients @ interactions
-    return bool(np.ptp(values, axis=1).mean() > STRONG)
+    return bool(np.ptp(values, axis=1).mean() > MIN_BLOCK_RANGE)
 
 
 _plans: WeakKeyDictionary[Graph, _core.GibbsPlan] = WeakKeyDictionary()

@@ -26,7 +26,7 @@ from crfkit.graph.fields.potentials import Potentials
 from crfkit.graph.inference.marginals import InferenceStatus, Marginals
 
 BLOCK = 1 << 21  # entries of P that are in memory at once
-IMPOSSIBLE = -1e30  # in place of −inf, which times 0 is NaN
+IMPOSSIBLE = -1e30  # instead of −inf, which times 0 is NaN
 SMALLEST = 1e-200  # Z below this, relative to its parts: the row is summed again in log space
 MOST_LABELLINGS = 1 << 15  # of a half that is worth a try
 MOST_COLUMNS = 1 << 24  # entries of a table with a column for each state of each node of a half

@@ -19,7 +19,7 @@ from crfkit.graph.inference.marginals import InferenceStatus, Marginals
 from crfkit.graph.inference.tree import check_sampling, check_threads, native_arrays
 
 TABLES = 8  # all tables of a graph together may have so many times the entries of the largest
-LARGE = 100_000  # fits() does not look at graphs with cycles and more nodes or edges than this
+MAX_LOOKED_AT = 100_000  # fits() does not look at graphs with cycles and more nodes or edges than this
 BUDGET = 500_000_000  # steps that fits() may search for an order: about a second
 _UNBOUNDED = (1 << 63) - 1
 _MOST_NODES = 60  # of a clique; more would be too large for any memory
@@ -92,7 +92,7 @@ class Junction:
         nodes or edges, and where no order is found in time; run() tries harder.
         """
         n, E = np.diff(graph.node_offsets), np.diff(graph.edge_offsets)
-        if ((n <= E) & (np.maximum(n, E) > LARGE)).any():
+        if ((n <= E) & (np.maximum(n, E) > MAX_LOOKED_AT)).any():
             return False
         return self._refusal(self._order(graph, n_states, BUDGET), n_states) is None
 
@@ -126,7 +126,7 @@ class Junction:
         return plans[K]
 
     def _order(self, graph: Graph, n_states: int, budget: int) -> _core.Elimination:
-        """Return the elimination order, found once per graph; one that stopped short serves where it says enough."""
+        """Return the elimination order, found once per graph; an incomplete one is used where it suffices."""
         orders = _ORDERS.setdefault(graph, {})
         order = orders.get(n_states)
         limit = self._limit(n_states)
@@ -142,7 +142,7 @@ class Junction:
         return size
 
     def _refusal(self, order: _core.Elimination, n_states: int) -> ParameterError | None:
-        """Return the error that says why exact inference is not possible in this order."""
+        """Return the error with the reason why exact inference is not possible in this order."""
         advice = "use 'bp' or 'trw', or raise max_table"
         short = "at least " if order.stopped >= 0 else ""
         if order.stopped >= 0 or order.width + 1 > self._limit(n_states):

@@ -15,7 +15,7 @@ from crfkit.graph.fields.basis import projected
 from crfkit.graph.fields.potentials import Potentials
 
 NEGLIGIBLE = 1e-3  # a change in the last sweep that leaves probabilities right to two or three digits
-TRUSTED = 0.1  # a change from which on the numbers mean little
+MAX_TRUSTED_CHANGE = 0.1  # a change from which on the numbers mean little
 _DAMPING = {
     "bp": ", add damping (make_engine('bp', damping=0.5))",
     "trw": "; where messages swing rather than settle, add damping (make_engine('trw', damping=0.5))",
@@ -24,13 +24,13 @@ _INSTEAD = dict.fromkeys(("bp", "mean-field"), ", or use 'trw', which has one fi
 
 
 class InferenceStatus(Enum):
-    """How far an answer can be trusted; the value is the cause and the remedy."""
+    """The trustworthiness of an answer; the value is the cause and the remedy."""
 
     EXACT = "exact"
     CONVERGED = "converged: an approximation at its fixed point"
     NOT_CONVERGED = (
         "not converged: the limit of sweeps was reached first, and these are the numbers of the last sweep; raise the "
-        "limit or add damping (Marginals.explain says more)"
+        "limit or add damping (Marginals.explain has the details)"
     )
     SAMPLED = "estimated from samples; more sweeps make it more accurate"
 
@@ -57,11 +57,11 @@ class Marginals:
 
     log_z: Floats  # [G]
     nodes: Floats  # [n, K] p(y_i = k)
-    make_edges: Callable[[], Floats]  # → [E, K, K] p(y_i = k, y_j = l); computed when first asked for
+    make_edges: Callable[[], Floats]  # → [E, K, K] p(y_i = k, y_j = l); computed when first needed
     status: InferenceStatus
     iterations: int = 0
     residual: float = 0.0
-    state: Any = field(default=None, repr=False)  # where a warm start goes on
+    state: Any = field(default=None, repr=False)  # where a warm start continues
     errors: Floats | None = None  # [G] standard errors of log_z, of estimates by sampling
     method: str = ""  # the name of the engine, where it iterates
     # Where all graphs are copies of one: weights [G] → [E, K, K], sums over graphs of the marginals of its edges.
@@ -86,7 +86,7 @@ class Marginals:
     def explain(self, option: str = "max_iterations", damping: bool = True) -> str:
         """Say what stopped, how large the last change was, what that means for the numbers, and what to do.
 
-        `option` is what the caller calls the limit of sweeps; `damping` says whether the caller can add damping.
+        `option` is the caller's name for the limit of sweeps; `damping`: whether the caller can add damping.
         """
         if not self.method:
             return f"inference has {self.status}"
@@ -102,8 +102,8 @@ class Marginals:
         what = "a probability" if self.method == "mean-field" else "a log message"
         said = (
             f"inference has not converged: {name} stopped at its limit of {limit}, and {what} still changed by "
-            f"{self.residual:.2g} in the last one, so that probabilities "
-            + ("may be off by about as much" if self.residual < TRUSTED else "cannot be trusted")
+            f"{self.residual:.2g} in the last one, so probabilities "
+            + ("may be off by about as much" if self.residual < MAX_TRUSTED_CHANGE else "cannot be trusted")
             + f". Raise {option}"
         )
         return said + (_DAMPING.get(self.method, "") if damping else "") + _INSTEAD.get(self.method, "")

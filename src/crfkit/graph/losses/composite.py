@@ -38,7 +38,7 @@ class CompositeLikelihood(LabelledLoss):
 
 
 class CompositeEvaluation(LazyEvaluation):
-    """A composite likelihood at w; value and gradient are computed together when either is first asked for."""
+    """A composite likelihood at w; value and gradient are computed together when either is first needed."""
 
     def _evaluate(self) -> tuple[float, Floats]:
         loss = self._loss

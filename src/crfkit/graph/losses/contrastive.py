@@ -3,7 +3,7 @@
     ∇ ≈ Σ_g weight_g · (statistics of y⁽ᵏ⁾ − statistics of y),    y⁽ᵏ⁾: the labels y after k Gibbs sweeps at w
 
 For k → ∞ its expectation is the gradient of the negative log-likelihood; for small k it is no function's gradient at
-all (Sutskever & Tieleman 2010). Persistent (Tieleman 2008): the chains go on from where the last evaluation left them.
+all (Sutskever & Tieleman 2010). Persistent (Tieleman 2008): the chains continue from the last evaluation.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ContrastiveDivergence(FieldLoss):
     Parameters
     ----------
     n_sweeps : k.
-    persistent : whether chains go on from evaluation to evaluation, or start at the labels each time.
+    persistent : whether chains continue from evaluation to evaluation; otherwise they start at the labels each time
     seed : of the sweeps.
 
     >>> from crfkit.graph.graph import Graph
@@ -111,7 +111,7 @@ class ContrastiveDivergence(FieldLoss):
 
 
 class ContrastiveEvaluation(LazyEvaluation):
-    """Contrastive divergence at w. The chains run once, when the gradient is first asked for."""
+    """Contrastive divergence at w. The chains run once, when the gradient is first needed."""
 
     def __init__(self, loss: ContrastiveDivergence, w: Floats, number: int) -> None:
         super().__init__(loss, w)

@@ -90,7 +90,7 @@ class GraphLikelihood(FieldLoss):
 
 
 class GraphEvaluation(LazyEvaluation):
-    """A graph likelihood at w. Inference runs once, when value or gradient is first asked for."""
+    """A graph likelihood at w. Inference runs once, when value or gradient is first needed."""
 
     def __init__(self, loss: GraphLikelihood, w: Floats, warm: GraphEvaluation | None) -> None:
         super().__init__(loss, w)

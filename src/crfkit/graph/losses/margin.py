@@ -75,7 +75,7 @@ class GraphSoftmaxMargin(GraphLikelihood):
 
 
 class GraphHinge(LabelledLoss):
-    """The margin loss of structured support vector machines; it has corners. `cost` None: Hamming.
+    """The margin loss of structured support vector machines; not smooth. `cost` None: Hamming.
 
     Its subgradient needs the best labelling in the field with costs, by `decode`. Where that is not proved to be the
     best (`decoding.optimal` of an evaluation), value and subgradient are those of the labelling found: a lower bound.

@@ -96,7 +96,7 @@ class PseudoLikelihood(LabelledLoss):
 
 
 class PseudoEvaluation(LazyEvaluation):
-    """A pseudo-likelihood at w; value and gradient are computed together when either is first asked for."""
+    """A pseudo-likelihood at w; value and gradient are computed together when either is first needed."""
 
     def _evaluate(self) -> tuple[float, Floats]:
         loss = self._loss

@@ -49,7 +49,7 @@ class GraphProblem:
     solver: Solver
     asked: Solver  # the solver of the options, which may be "auto"
     minimised: Loss  # the loss that the solver sees: the same, or a sum of parts of it elsewhere
-    auto_loss: str | None = None  # what loss="auto" stands for
+    auto_loss: str | None = None  # what loss="auto" means
     strength: Strength | None = None  # of L2, if it was chosen on held-out rows
 
     def weights_of(self, start: GraphModel | None) -> Floats:
@@ -64,7 +64,7 @@ class GraphProblem:
 
 @dataclass(frozen=True, kw_only=True)
 class GraphOptions:
-    """How to train a pairwise field; the names are those of :class:`GraphCRF`."""
+    """The options for training a pairwise field, named as in :class:`GraphCRF`."""
 
     inference: str | Engine = "auto"
     loss: LossChoice = "auto"
@@ -141,7 +141,7 @@ class GraphOptions:
         )
 
     def _default_loss(self, encoder: Encoder, states: Ids) -> str:
-        """Return the name of the loss that "auto" stands for; announce a likelihood that would be too slow."""
+        """Return the name of the loss that "auto" chooses; announce a likelihood that would be too slow."""
         if not isinstance(encoder, TableEncoder) or self.inference != "auto":
             return "likelihood"
         rows = 1 if encoder.features is None else len(states)
@@ -171,9 +171,7 @@ class GraphOptions:
                 return penalty
             edges = L2(EDGE_FACTOR * penalty.strength)
         if isinstance(penalty, Blockwise):
-            raise ParameterError(
-                "edge_penalty and a Blockwise penalty both say how edges are penalised; give only one of them"
-            )
+            raise ParameterError("edge_penalty and a Blockwise penalty both penalise edges; give only one of them")
         return penalty if edges == penalty else Blockwise({"node": penalty, "edge": edges})
 
     def make_loss(self, data: GraphData, graph_field: GraphField, encoder: Encoder) -> Loss:
@@ -194,7 +192,7 @@ class GraphOptions:
         return LOSSES.by_option("graph", self.loss).make(data, graph_field, options)
 
     def _engine(self, data: GraphData, graph_field: GraphField, encoder: Encoder) -> Engine:
-        """Return the engine of training; announce an approximate one that was not asked for."""
+        """Return the engine of training; announce an approximate one that was not requested."""
         graph = data.graph.take([0])[0] if data.node_types is not None else data.graph  # rows of a table are alike
         inference, K = self.inference, graph_field.max_states
         if inference == "auto" and isinstance(encoder, TableEncoder):

@@ -1,4 +1,4 @@
-"""The choices that "auto" stood for in a training run, for the model file and `crfkit inspect`."""
+"""The choices that "auto" made in a training run, for the model file and `crfkit inspect`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crfkit.protocols import Loss, Penalty, Solver
 from crfkit.result import Result
 from crfkit.training.defaults import chosen_solver
 
-QUICK = 2500  # nodes of a graph up to which looking for its decoder takes a few hundredths of a second
+MAX_RECORDED_NODES = 2500  # nodes of a graph up to which looking for its decoder takes a few hundredths of a second
 
 
 def graph_choices(
@@ -22,8 +22,8 @@ def graph_choices(
 ) -> dict[str, str]:
     """Return what "auto" was for the options of a pairwise field that were "auto": solver, inference, decode.
 
-    The engine is that of training or, for losses without inference, the one that predicts the first graph; the decoder
-    is that of the first graph. It is left out for graphs so large that looking for it would take a while.
+    The engine is the one of training or, for losses without inference, the one that predicts the first graph; the
+    decoder is the one for the first graph. It is omitted for graphs so large that looking for it would take a while.
     """
     chosen = dict(chosen_solver(solver, loss, penalty, result))
     if not np.isfinite(model.w).all():
@@ -31,7 +31,7 @@ def graph_choices(
     first = data if len(data) == 1 else data.take([0])
     if model.inference == "auto":
         chosen["inference"] = (loss.engine or model.engine(first.graph, len(data))).name
-    if model.decode == "auto" and first.graph.n_nodes <= QUICK:
+    if model.decode == "auto" and first.graph.n_nodes <= MAX_RECORDED_NODES:
         chosen["decode"] = default_decoder(model.potentials(first))
     return chosen
 

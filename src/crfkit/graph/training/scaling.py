@@ -1,7 +1,7 @@
 """Standardised inputs: fields are trained on them, and weights are converted back to the scale of the inputs.
 
 Every feature z = (x − m)/s of nodes, and of edges, has mean 0 and variance 1 over the training set. With the weight v
-of z and c of the intercept, v·z + c = (v/s)·x + (c − Σ v·m/s): the trained model reads the inputs as they are. Sparse
+of z and c of the intercept, v·z + c = (v/s)·x + (c − Σ v·m/s): the trained model reads unscaled inputs. Sparse
 features, and those of fields without an intercept, are divided by their root mean square and keep their zero. The
 intercept of nodes is scaled up, which makes its penalty weak: the frequency of a label needs no shrinking.
 """

@@ -1,7 +1,7 @@
 """Find out whether a field that was trained without inference predicts worse than its own features do.
 
 Pseudo-likelihood and composite likelihood see the true labels of the neighbours. Where neighbours mostly agree these
-say nearly everything, so that edges become strong and features weak. In prediction the neighbours are unknown too, and
+say nearly everything, so edges become strong and features weak. In prediction the neighbours are unknown too, and
 the best labelling is then often a single label for all nodes.
 """
 

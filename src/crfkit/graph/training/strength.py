@@ -2,7 +2,7 @@
 
 The best strength depends on the number of inputs, labels and rows. Strengths are tried from the largest down, with the
 pseudo-likelihood, which takes a fraction of a second for each. Held-out rows are judged by their exact likelihood where
-that is affordable, else by the pseudo-likelihood, too.
+that is affordable, otherwise by the pseudo-likelihood, too.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from crfkit.result import Status
 from crfkit.training.options import SolverOptions
 
 STRENGTHS = (1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1)
-RATIOS = (0.3, 0.1, 0.03), (3.0, 10.0, 30.0)  # strength of edges over that of nodes: lower ones, else higher ones
+RATIOS = (0.3, 0.1, 0.03), (3.0, 10.0, 30.0)  # strength of edges / strength of nodes: lower ones, otherwise higher ones
 LEAST_ROWS = 50  # below which no rows are held out
 MOST_ROWS = 5000  # rows that are used, at random
 FOLDS = 5  # parts that the rows are split into; one is held out at a time
 JUDGING_ROWS = 300  # held-out rows to reach: small tables hold out several parts, one after the other
-WORSE = 2  # strengths in a row that predict worse than the best one; the search then ends
+PATIENCE = 2  # strengths in a row that predict worse than the best one; the search then ends
 TOLERANCE = 1e-4  # relative decrease of the objective over ten iterations
 OWN_RATIOS, OWN_TOLERANCE = (1.0, 0.3, 0.1), 1e-3  # strengths of edges under the likelihood, over those found before
 
@@ -61,9 +61,9 @@ def choose_strength(
     """Return the strengths of L2 that predict held-out rows best; None if there are too few rows.
 
     `data` holds the standardised rows that the field is trained on; those with unknown labels are not used. One
-    strength for all weights is searched first, then the strength of edges. `likelihood` says whether the field is
+    strength for all weights is searched first, then the strength of edges. `likelihood`: whether the field is
     trained by its exact likelihood: the strength of edges is then lowered further with that, because the
-    pseudo-likelihood, which sees every edge from both of its ends, prefers stronger penalties. `blocks` says whether
+    pseudo-likelihood, which sees every edge from both of its ends, prefers stronger penalties. `blocks`: whether
     the solver allows edges a strength of their own.
     """
     assert data.labels is not None
@@ -76,7 +76,7 @@ def choose_strength(
     folds = [_Fold.make(data, part, rows, field, encoder, options) for part in np.array_split(rows, FOLDS)[:n_folds]]
     search = _Search(folds, options)
     start = Strength(1.0, 1.0, sum(fold.n_held_out for fold in folds), np.zeros(field.size))
-    found = search.along([start._replace(node=s, edge=s) for s in STRENGTHS], WORSE)
+    found = search.along([start._replace(node=s, edge=s) for s in STRENGTHS], PATIENCE)
     if not (blocks and field.n_edge_weights):
         return found
     for ratios in RATIOS:
@@ -160,7 +160,7 @@ class _Search:
 
 
 def _likelihood(data: GraphData, field: GraphField, encoder: TableEncoder, options: SolverOptions) -> Loss | None:
-    """Return the likelihood of rows where it is exact and affordable, else None."""
+    """Return the likelihood of rows where it is exact and affordable, otherwise None."""
     states: int | list[int] = field.max_states if encoder.edges_differ else encoder.n_states
     if explain_table_engine(encoder.structure, states, len(data)):
         return None

@@ -25,15 +25,14 @@ from crfkit.solvers.parts.loop import Callback
 from crfkit.training.path import PathOptions, PathPoint, gathered
 from crfkit.wording import Naming, in_python
 
-JUMPS = (
+NOT_CONVERGING = (
     "not converged: no step along the search direction decreases the objective; approximate inference jumps from one "
     "fixed point to another"
 )
 IMPOSSIBLE = (
-    "the labels have a probability above one, which says that approximate inference is far off for these weights: do "
-    "not trust them"
+    "the labels have a probability above one, so approximate inference is far off for these weights: do not trust them"
 )
-INSTEAD = "inference 'trw' is steadier, the loss 'pseudo-likelihood' needs no inference"
+ALTERNATIVES = "inference 'trw' is steadier, the loss 'pseudo-likelihood' needs no inference"
 
 
 class GraphFit(NamedTuple):
@@ -57,7 +56,7 @@ class GraphFit(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class GraphTraining(GraphOptions):
-    """Trains pairwise fields; the options are those of :class:`GraphCRF`."""
+    """Trains pairwise fields; the options are as in :class:`GraphCRF`."""
 
     def run(
         self,
@@ -151,12 +150,14 @@ def concerns(
     `unsettled` explains an inference that had not converged.
     """
     said = []
-    instead = INSTEAD.split(", ")[1] if " by trw" in result.objective else INSTEAD  # trw is not the way out of trw
+    instead = (
+        ALTERNATIVES.split(", ")[1] if " by trw" in result.objective else ALTERNATIVES
+    )  # trw is not the way out of trw
     approximate = inference not in (None, InferenceStatus.EXACT)
     ended = result.status.converged or result.status is Status.STOPPED_BY_CALLBACK
     usual = result.status is Status.MAX_ITERATIONS and math.isnan(result.value)  # of losses without a value
     if result.status is Status.LINE_SEARCH_FAILED and approximate:
-        said.append(f"{JUMPS}. {instead}")
+        said.append(f"{NOT_CONVERGING}. {instead}")
     elif not ended and not usual:
         said.append(result.status.text(naming))
     if approximate and result.value < 0:

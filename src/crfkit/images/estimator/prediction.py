@@ -12,7 +12,7 @@ from crfkit._types import Array, Floats, Ints, Samples
 from crfkit.errors import DataError
 from crfkit.files.images import as_list, read_image
 from crfkit.files.masks import MaskRules
-from crfkit.graph.encoding.image_names import naming_images
+from crfkit.graph.encoding.grids import naming_images
 from crfkit.images.model.segmenter import Segmentation, SegmenterModel
 from crfkit.images.pairs import Pairs, wrong_pixels
 from crfkit.pool import in_threads
@@ -29,7 +29,7 @@ class SegmenterPrediction(StructuredInputs, Estimator):
     cache: str | Path | None
 
     def segment(self, images: Samples, probabilities: bool = True) -> list[Segmentation]:
-        """Return the mask and, if asked for, the probability map of each image, from one inference."""
+        """Return the mask and, if requested, the probability map of each image, from one inference."""
         fitted: SegmenterModel = self._fitted()
         model = replace(fitted, field=replace(fitted.field, n_threads=1))
         given = as_list(images, "images")

@@ -30,7 +30,7 @@ class Refiner(Estimator):
 
     Each pixel (or block, or superpixel) has the score β·log p + bias of its class, and neighbours prefer equal classes,
     the more so the more alike their colours are. The temperature 1/β, the biases and how the preference depends on the
-    colours are learned from masks: about ten weights, so that a few dozen images are enough.
+    colours are learned from masks: about ten weights, so a few dozen images are enough.
 
     Give `fit` probabilities of images that the classifier was **not** trained on (out of fold, as
     ``cross_val_predict`` makes them, or of a validation set): on its own training images a classifier is
@@ -45,7 +45,7 @@ class Refiner(Estimator):
     neighbours : 4 or 8 neighbours of a pixel or block
     block_size : side of a block in pixels; 1 is a node per pixel. 2 or 4 is many times faster. How much of the
         differences between pixels of a block is kept is chosen on the training images
-    superpixels : about how many superpixels an image has, in place of blocks (needs scikit-image); None for blocks
+    superpixels : about how many superpixels an image has, instead of blocks (needs scikit-image); None for blocks
     edge_features : "contrast" (:func:`crfkit.graph.encoding.grid_edges.contrast_features`), None (the same preference
         everywhere), or a function of the colours of both ends (two arrays [edges, 3], CIE L*a*b* divided by 100) and,
         if it takes a third argument, of the offsets [edges, 2] between them (rows, columns), which returns an array

@@ -33,11 +33,12 @@ class ImageSegmenter(SegmenterPrediction):
 
     Parameters
     ----------
-    block_size : side of a block in pixels; its label is that of most of its pixels whose class is known. None for 2,
-        or the next larger side for which training fits into memory; a warning then says which
-    features : of "sift" (128 per block), "c1" (34) and functions `f(image)` of an image [H, W] or [H, W, 3] with values
+    block_size : side of a block in pixels; its label is the class of most of its known pixels. None for 2,
+        or the next larger side for which training fits into memory; a warning then names it
+    features : any of "sift" (128 per block), "c1" (34) and functions `f(image)` of an image [H, W] or [H, W, 3] with
+    values
         from 0 to 1. A function returns [H, W, F], which is averaged over blocks, or [rows, columns, F] for the blocks.
-        Its features are named custom0, custom1, …, or as its attribute `feature_names` says
+        Its features are named custom0, custom1, …, or as in its attribute `feature_names`
     colour, position : whether to add the mean colour of a block (6 features), and its row and column
     size : (height, width) that images are resized to before their features are computed; predictions have the size of
         the image given
@@ -45,7 +46,7 @@ class ImageSegmenter(SegmenterPrediction):
     multiclass : whether masks may have more than two values
     inference, loss, solver, tolerance, max_iterations, n_threads, random_state, verbose : as for :class:`GridCRF`
     sweeps : maximum number of sweeps of iterative inference ("bp", "trw", "mean-field" by name) per training step,
-        beginning where the last one ended; None for the engine's own limit, which is slower and seldom changes masks
+        beginning where the last one ended; None for the engine's own limit, which is slower and rarely changes masks
     penalty : a member of :mod:`crfkit.penalties`. With None, groups of more than 16 features (SIFT, C1, functions) get
         L2 penalties, of their node and edge weights, that are chosen on folds of the images, and all other weights
         L2(1). For the pseudo-likelihood the L2 of all edge weights is chosen on held-out images. None is L1 if there
@@ -145,7 +146,7 @@ class ImageSegmenter(SegmenterPrediction):
 
         `validation` is (images, masks) to choose among strengths. `progress` is called with (images done, all images)
         as features are computed; callbacks see every iteration. Files that cannot be used are all named in one error,
-        or left out with a warning if `skip_bad`. `start` is a model, or its file, to begin from; it needs the same
+        or skipped with a warning if `skip_bad`. `start` is a model, or its file, to begin from; it needs the same
         features and classes. The model so far is written to the file `checkpoint` every `checkpoint_every` seconds; it
         is a model file, and can be a `start`. On Ctrl-C the model so far is kept and KeyboardInterrupt is raised.
         """
@@ -172,7 +173,7 @@ class ImageSegmenter(SegmenterPrediction):
         self._training().check(validation)
 
     def estimate(self, images: object, masks: object, skip_bad: bool = False) -> SegmenterEstimate:
-        """Return how large the training on these images is, its memory and its time; ``str`` gives lines to read.
+        """Estimate the size, the memory and the time of training on these images; ``str`` gives a summary.
 
         The time is measured in a few iterations on some of the images.
         """
@@ -211,7 +212,8 @@ class ImageSegmenter(SegmenterPrediction):
     ) -> ImageSegmenter:
         """Open a model file. The estimator can predict; its options are those that the file records.
 
-        Files have no code: `features` is {name: function} for a model that was trained with functions as features.
+        Model files contain no code: `features` is {name: function} for a model that was trained with functions as
+        features.
         """
         model = SegmenterModel.load(path, n_threads, features)
         segmenter = cls(n_threads=n_threads, cache=cache, **model.options())

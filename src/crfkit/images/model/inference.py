@@ -15,16 +15,16 @@ from crfkit.graph.inference.marginals import Engine, Marginals
 from crfkit.graph.model import ITERATIVE, GraphModel, cheap_engine, ready_engine
 
 # This is enough for pictures: messages of iterative engines settle to about a grey level in so many sweeps.
-QUICK = {"tolerance": 1e-3, "max_iterations": 50}
+PREDICTION_LIMITS = {"tolerance": 1e-3, "max_iterations": 50}
 TRAINING_TOLERANCE = 1e-4  # of engines whose sweeps are limited in training
 
 
 def quick_marginals(field: GraphModel, potentials: Potentials) -> Marginals:
-    """Return the marginals by the engine of a model; iterative engines named without options stop early (QUICK)."""
+    """Return the marginals by the engine of a model; iterative engines named without options stop early."""
     graph, n_states = potentials.graph, field.field.max_states
     inference = cheap_engine(field.inference, field.encoder, graph, n_states)
     engine = ready_engine(inference, graph, n_states, field.n_threads, field.seed)
-    return (with_options(engine, **QUICK) if isinstance(inference, str) else engine).run(potentials)
+    return (with_options(engine, **PREDICTION_LIMITS) if isinstance(inference, str) else engine).run(potentials)
 
 
 def limited_engine(
@@ -45,7 +45,7 @@ def limited_engine(
 
 
 def with_options(engine: Any, **options: object) -> Engine:
-    """Return the engine with those of the options that it has."""
+    """Return the engine with the options that it has."""
     known = {item.name for item in dataclasses.fields(engine)}
     made: Engine = replace(engine, **{name: value for name, value in options.items() if name in known})
     return made

@@ -25,7 +25,7 @@ from crfkit.images.regions import Regions
 from crfkit.labels import label_array
 
 KIND = "refiner"
-MOST = 1 << 12, 1_000_000  # side of a block in pixels, superpixels of an image
+BLOCK_LIMITS = 1 << 12, 1_000_000  # side of a block in pixels, superpixels of an image
 
 
 @dataclass(frozen=True)
@@ -182,12 +182,12 @@ class RefinerModel:
         except TypeError:
             raise ModelFileError(f"the metadata entry 'nodes' is {entry!r}") from None
         if not isinstance(field.encoder, CalibratedEncoder) or classes.shape != (len(field.encoder.classes),):
-            raise ModelFileError("inconsistent model: its field is not one on probabilities of its classes")
+            raise ModelFileError("inconsistent model: its field does not fit the probabilities of its classes")
         whole = [nodes.block_size, 1 if nodes.superpixels is None else nodes.superpixels]
         if (
             nodes.edges not in ("contrast", "callable", None)
             or nodes.neighbours not in (4, 8)
-            or not all(type(n) is int and 1 <= n <= most for n, most in zip(whole, MOST, strict=True))
+            or not all(type(n) is int and 1 <= n <= most for n, most in zip(whole, BLOCK_LIMITS, strict=True))
         ):
             raise ModelFileError(f"the metadata entry 'nodes' is {entry!r:.200}")
         if nodes.edges != "callable" and nodes.edge_width != field.encoder.n_edge_features:

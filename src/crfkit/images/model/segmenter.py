@@ -96,10 +96,10 @@ class SegmenterModel:
         return potentials
 
     def segment(self, image: Image, probabilities: bool = True, cache: str | Path | None = None) -> Segmentation:
-        """Return the mask and, if asked for, the probabilities of one image, at its size.
+        """Return the mask and, if requested, the probabilities of one image, at its size.
 
         With `decode="marginal"` the mask is the most probable label of each pixel, from probabilities that were
-        upsampled. Labels of other decoders are those of blocks.
+        upsampled. Other decoders label whole blocks.
         """
         return self.segment_features(self.features.compute_cached(image, cache), image.shape, probabilities)
 
@@ -192,7 +192,7 @@ class SegmenterModel:
             or (encoder.neighbours, encoder.edges, encoder.intercept) != (4, "difference", True)
             or (encoder.n_features, encoder.n_edge_features) != (width, width)
         ):
-            raise ModelFileError(f"inconsistent model: its field is not one on blocks of {width} features")
+            raise ModelFileError(f"inconsistent model: its field does not fit blocks of {width} features")
         if encoder.classes.dtype.kind not in "iu":
             raise ModelFileError("inconsistent model: its classes are not integers")
         mean, scale = (contents.tensor(f"feature_{name}", np.float64) for name in ("mean", "scale"))
@@ -265,7 +265,7 @@ def _read_function(entry: Any) -> CustomFeatures:
 
 
 def learn_scales(values: list[Image]) -> tuple[Floats, Floats]:
-    """Return the mean [F] and the standard deviation [F] over all blocks of all images; 1 in place of 0."""
+    """Return the mean [F] and the standard deviation [F] over all blocks of all images; 1 instead of 0."""
     n = sum(v.shape[0] * v.shape[1] for v in values)
     mean = sum(v.sum(axis=(0, 1), dtype=np.float64) for v in values) / n
     square = sum(((v - mean) ** 2).sum(axis=(0, 1)) for v in values) / n

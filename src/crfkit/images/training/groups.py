@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from crfkit._types import Array, Entries, Ids, Ints, Record
 from crfkit.errors import StopTraining
-from crfkit.graph.encoding.image_names import naming_images
+from crfkit.graph.encoding.grids import naming_images
 from crfkit.graph.fields.field import GraphField
 from crfkit.graph.inference.marginals import IterativeEngine
 from crfkit.graph.model import GraphModel
@@ -32,10 +32,10 @@ from crfkit.result import Status
 from crfkit.solvers.parts.loop import Iteration
 from crfkit.training.path import PathPoint
 
-LARGE = 16  # features; groups with more get strengths of their own, others L2(1)
+MIN_GROUP_FEATURES = 16  # features; groups with more get strengths of their own, others L2(1)
 SHARES = (100.0, 10.0, 1.0, 0.1, 0.01, 0.001)  # strengths to try, per labelled block of an image
-USELESS = 1000.0  # tried if the first is best
-UNTRIED = 10.0  # the share where there are too few images to hold some out
+EXTRA_SHARE = 1000.0  # tried if the first is best
+DEFAULT_SHARE = 10.0  # the share where there are too few images to hold some out
 LEAST_IMAGES = 4
 PATIENCE = 2  # strengths without a gain after which weaker ones are not tried
 FACTORS = (10.0, 0.1)  # of the strength of one group, then of all edges, tried at the end
@@ -44,8 +44,11 @@ MOST_IMAGES, MOST_BLOCKS = 20, 8_000  # that are searched on; of larger sets, wi
 LEAST_WINDOW = 12  # blocks, side of a window
 TOLERANCE, FIRST, ITERATIONS = 1e-3, 20, 10  # of a fold with the first penalty, and with later ones
 SWEEPS = {"max_iterations": 15, "tolerance": 1e-2, "n_threads": 1}  # of iterative inference while strengths are tried
-GAIN = 0.97  # factor by which a refinement must lower the error
-FAR, FAR_BELOW = 3.0, 0.02  # held-out errors so many times as large, and by so much larger, are worth a warning
+REFINEMENT_ERROR_RATIO = 0.97  # factor by which a refinement must lower the error
+WARN_ERROR_RATIO, WARN_ERROR_GAP = (
+    3.0,
+    0.02,
+)  # held-out errors so many times as large, and by so much larger, are worth a warning
 
 
 def large_groups(features: ImageFeatures) -> dict[str, Ids]:
@@ -58,7 +61,7 @@ def large_groups(features: ImageFeatures) -> dict[str, Ids]:
         *((part.name, len(part.names or ())) for part in features.custom),
     ]
     ends = np.cumsum([0, *(size for _, size in sizes)])
-    return {name: ends[k] + np.arange(size) for k, (name, size) in enumerate(sizes) if size > LARGE}
+    return {name: ends[k] + np.arange(size) for k, (name, size) in enumerate(sizes) if size > MIN_GROUP_FEATURES}
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,7 @@ class Shares:
         return Shares({name: factor * share for name, share in self.nodes.items()}, edges)
 
     def changed(self, name: str, factor: float) -> Shares:
-        """Return the strengths with those of a group, or of "edges", multiplied."""
+        """Return the strengths, multiplied for a group or for "edges"."""
         if name == "edges" and self.edges is not None:
             return Shares(self.nodes, {group: factor * share for group, share in self.edges.items()})
         edges = None if self.edges is None else {**self.edges, name: factor * self.edges[name]}
@@ -145,7 +148,7 @@ def describe_choice(record: Record) -> str:
 
 def far_below(training: float, held_out: float, where: str) -> str | None:
     """Return a warning if an error on training images is far below that on held-out ones."""
-    if not (held_out > FAR * training and held_out > training + FAR_BELOW):
+    if not (held_out > WARN_ERROR_RATIO * training and held_out > training + WARN_ERROR_GAP):
         return None
     return (
         f"{where}, {100 * training:.1f} % of the training images are wrong and {100 * held_out:.1f} % of images that "
@@ -168,7 +171,7 @@ def choose_shares(
     """
     edges = edge_share is None
     if len(run.X) < LEAST_IMAGES:
-        return GroupChoice(Shares.equal(groups, UNTRIED, edges))
+        return GroupChoice(Shares.equal(groups, DEFAULT_SHARE, edges))
     search = _Search(windows(run, seed), forms, groups, seed, edge_share)
     points: list[PathPoint[object]] = []
     best = _Trial(Shares.equal(groups, SHARES[0], edges), math.inf, ())
@@ -185,17 +188,17 @@ def choose_shares(
         if worse == PATIENCE:
             break
     if best.shares == Shares.equal(groups, SHARES[0], edges) and best.models:  # the groups may be of no use at all
-        trial = search.trial(Shares.equal(groups, USELESS, edges), best.models)
+        trial = search.trial(Shares.equal(groups, EXTRA_SHARE, edges), best.models)
         best = trial if trial is not None and trial.error < best.error else best
     names = [*(groups if len(groups) > 1 else ()), *(["edges"] if edges else [])]
     for name in names:
         for factor in FACTORS:
             changed = search.trial(best.shares.changed(name, factor), best.models) if best.models else None
-            if changed is not None and changed.error < GAIN * best.error:
+            if changed is not None and changed.error < REFINEMENT_ERROR_RATIO * best.error:
                 best = changed
                 break
     if not best.models:  # no time for one
-        return GroupChoice(Shares.equal(groups, UNTRIED, edges))
+        return GroupChoice(Shares.equal(groups, DEFAULT_SHARE, edges))
     # what keeps a model from learning images by heart is needed less the more images there are
     shares = best.shares.scaled(min(1.0, len(search.run.X) / len(run.X)))
     start = replace(best.models[0], w=np.mean([model.w for model in best.models], axis=0))

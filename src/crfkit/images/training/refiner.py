@@ -43,7 +43,7 @@ class RefinerFit:
 
 @dataclass(frozen=True, kw_only=True)
 class RefinerTraining:
-    """How to train a refiner; the names are those of :class:`crfkit.Refiner`."""
+    """Trains refiners; the options are named as in :class:`crfkit.Refiner`."""
 
     neighbours: int = 4
     block_size: int = 1

@@ -11,7 +11,7 @@ import numpy as np
 
 from crfkit._types import Array, Ids
 from crfkit.errors import StopTraining
-from crfkit.graph.encoding.image_names import naming_images
+from crfkit.graph.encoding.grids import naming_images
 from crfkit.graph.model import GraphModel
 from crfkit.graph.training.train import GraphTraining
 from crfkit.images.block_grids import BlockEncoder

@@ -87,7 +87,7 @@ class SegmenterFit:
 
 @dataclass(frozen=True, kw_only=True)
 class SegmenterTraining:
-    """How to train a segmenter; the names are those of :class:`crfkit.ImageSegmenter`."""
+    """Trains segmenters; the options are named as in :class:`crfkit.ImageSegmenter`."""
 
     features: ImageFeatures
     masks: MaskRules = field(default_factory=MaskRules)
@@ -140,7 +140,7 @@ class SegmenterTraining:
         checkpoint_every: float = CHECKPOINT_SECONDS,
         checkpoint: str | Path | None = None,
     ) -> SegmenterFit:
-        """Learn from images and their masks; the arguments are those of :meth:`crfkit.ImageSegmenter.fit`."""
+        """Learn from images and their masks; the arguments are as in :meth:`crfkit.ImageSegmenter.fit`."""
         begin = time.monotonic()
         self.check(validation)
         given, test, n_images = self._read(images, masks, validation, skip_bad)
@@ -284,7 +284,7 @@ class SegmenterTraining:
 
     def _choose_blocks(self, given: Pairs) -> BlockChoice:
         """Return the features with the size of blocks; raise DataError if there is not enough memory."""
-        n_classes = len(given.classes(self.masks.multiclass))  # says what is wrong before features are computed
+        n_classes = len(given.classes(self.masks.multiclass))  # reports what is wrong before features are computed
         return choose_blocks(
             self.features.measured(given.images[0]),
             self.auto_block,

@@ -1,4 +1,4 @@
-"""How large the training of a segmenter is: its memory, its time, and the block size that fits into memory."""
+"""Estimate the training of a segmenter: its memory, its time, and the block size that fits into memory."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from crfkit.training.resources import available_memory, seconds_text
 from crfkit.wording import counted
 
 SMALLEST_BLOCK = 2  # pixels; block_size=None takes it unless it needs too much memory
-SHARE = 0.6  # of the memory that is left, which block_size=None may fill
+MEMORY_SHARE = 0.6  # of the memory that is left, which block_size=None may fill
 REMEDY = "resize the images (size), use larger blocks (block_size) or fewer features, or train on fewer images"
-USUAL = (50, 200)  # evaluations that most trainings take
+USUAL_EVALUATIONS = (50, 200)  # evaluations that most trainings take
 SAMPLE_BLOCKS = 5_000  # blocks of the images that a dry run measures, at least
 SAMPLE_ITERATIONS = 4
 
@@ -26,17 +26,19 @@ SAMPLE_ITERATIONS = 4
 PER_STATE = 260  # of a block and its edges, for each class: potentials, messages, marginals
 PER_BLOCK = 150  # of a block and its edges besides
 PER_PIXEL = 24  # of images and masks as they are read
-WORKING = 150  # of each pixel of an image whose features are computed, and of each number of its features
+WORKING_BYTES = 150  # of each pixel of an image whose features are computed, and of each number of its features
 
 
 def needed_memory(features: ImageFeatures, shapes: Sequence[tuple[int, ...]], n_classes: int, n_threads: int) -> int:
-    """Return about how many bytes training takes at its peak, beyond those of the process before it."""
+    """Return about how many bytes training takes at its peak, beyond what the process used before."""
     width = len(features.names)
     blocks = [math.prod(features.blocks(shape)) for shape in shapes]
     total, pixels = sum(blocks), [math.prod(features.size or shape[:2]) for shape in shapes]
     numbers = 3 * total * (1 + width)  # a block has about two edges
     written_out = 8 * numbers if numbers <= DENSE_NUMBERS else 0
-    at_once = sum(sorted((WORKING * p + 12 * b * width for p, b in zip(pixels, blocks, strict=True)))[-n_threads:])
+    at_once = sum(
+        sorted((WORKING_BYTES * p + 12 * b * width for p, b in zip(pixels, blocks, strict=True)))[-n_threads:]
+    )
     inference = total * (PER_BLOCK + PER_STATE * n_classes)
     read = PER_PIXEL * sum(math.prod(shape[:2]) for shape in shapes)
     return 4 * total * width + read + max(at_once, written_out + inference)
@@ -70,7 +72,7 @@ def choose_blocks(
         return BlockChoice(features, memory, None)
     if automatic:
         largest = max(max(features.size or shape[:2]) for shape in shapes)
-        fitting = (size for size in range(first, largest + 1) if needed(size) <= SHARE * available)
+        fitting = (size for size in range(first, largest + 1) if needed(size) <= MEMORY_SHARE * available)
         size = next(fitting, None)
         if size == first:
             return BlockChoice(features, memory, available)
@@ -95,14 +97,14 @@ def choose_blocks(
 
 @dataclass(frozen=True)
 class SegmenterEstimate:
-    """How large the training of a segmenter is and what it would take."""
+    """The size of a segmenter's training, and the memory and time it would take."""
 
     n_images: int
     n_classes: int
     n_blocks: int
     n_weights: int
     features: ImageFeatures
-    memory: int  # bytes at the peak, those of the process included
+    memory: int  # bytes at the peak, including the process itself
     available: int | None  # bytes that the system can still give; None where it does not say
     feature_seconds: float  # of the features of all images
     seconds: float  # of one evaluation of the objective
@@ -132,15 +134,15 @@ class SegmenterEstimate:
 
     def __str__(self) -> str:
         side = self.features.block_size
-        low, high = (seconds_text(self.feature_seconds + n * self.seconds) for n in USUAL)
+        low, high = (seconds_text(self.feature_seconds + n * self.seconds) for n in USUAL_EVALUATIONS)
         search = "; choosing the penalty takes up to about as long again" if self.searches else ""
         lines = [
             f"{counted(self.n_images, 'image')}, {self.n_classes} classes, {counted(self.n_blocks, 'block')} of "
             f"{side}×{side} pixels, {counted(len(self.features.names), 'feature')}, "
             f"{counted(self.n_weights, 'weight')}",
             f"features take {seconds_text(self.feature_seconds)}, one evaluation of the objective "
-            f"{seconds_text(self.seconds)}; most trainings take {USUAL[0]} to {USUAL[1]} evaluations, which is {low} "
-            f"to {high} with the features{search}",
+            f"{seconds_text(self.seconds)}; most trainings take {USUAL_EVALUATIONS[0]} to {USUAL_EVALUATIONS[1]} "
+            f"evaluations, which is {low} to {high} with the features{search}",
             f"memory at the peak: about {size_text(self.memory)}"
             + ("" if self.available is None else f" ({size_text(self.available)} are left)"),
         ]

@@ -11,6 +11,10 @@ no further passes, since s_i·y and y_i·y are differences of successive inner p
 Long pairs are kept with fewer digits, and so are directions: a step t along the rounded d is s = t·d to its last
 digit, so that x⁺ − x need not be read. Then an iteration reads the pairs twice: for d, and for the inner products with
 the next gradient, which are taken while the new pair is written.
+
+With a head (:mod:`crfkit.solvers.parts.head`), H₀ = γ·P there, P = I + E. Then Y becomes H₀Y/γ in the first bracket and
+in YᵀY, and g becomes H₀g/γ. All passes over long vectors stay as they are; what E adds to products and directions is
+computed from the few entries of Y and g that belong to the head.
 """
 
 from __future__ import annotations
@@ -28,7 +32,9 @@ from crfkit.arrays import (
     empty_row,
     is_narrow,
     is_native,
+    put_row,
     row_type,
+    row_values,
     rows_descent,
     rows_direction,
     rows_dot,
@@ -38,6 +44,7 @@ from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
 from crfkit.solvers.parts.descent import Moved
 from crfkit.solvers.parts.directions import Direction, ScaledRow
+from crfkit.solvers.parts.head import Head
 from crfkit.solvers.parts.objective import Point
 from crfkit.solvers.parts.quasi_newton import Curvature
 from crfkit.solvers.parts.saved import HANDED_OVER, saved_matrix, saved_number, saved_vector
@@ -47,7 +54,8 @@ class CurvaturePairs(Curvature):
     """The last `capacity` pairs s = x⁺ − x, y = g⁺ − g.
 
     γ = sᵀy/yᵀy of the newest pair, or 1 unless `rescaled`. With a vector `scale`, H₀ = γ·diag(scale²): the pairs are
-    kept in the variables x/scale, where H₀ = γI. Unless `double`, long pairs are kept with fewer digits.
+    kept in the variables x/scale, where H₀ = γI. Unless `double`, long pairs are kept with fewer digits. With a `head`,
+    whose entries of `scale` are 1, H₀ is γ·head.metric there.
     """
 
     def __init__(
@@ -57,11 +65,13 @@ class CurvaturePairs(Curvature):
         scale: Vector = None,
         rescaled: bool = True,
         double: bool = False,
+        head: Head | None = None,
     ) -> None:
         self.capacity = capacity
         self._scale = scale
         self._rescaled = rescaled
         self._double = double
+        self._head = head
         self.slope: float | None = None  # of the last direction
         self.clear()
         if saved:
@@ -78,6 +88,7 @@ class CurvaturePairs(Curvature):
         self._measured: Vector = None  # the gradient after the last step, if its products are known
         self._row: Any = None  # the last direction, where that is a row
         self._gamma = 1.0
+        self._head_y = np.zeros((m, 0 if self._head is None else len(self._head.places)))  # y of the head, by slot
 
     def saved(self) -> Mapping[str, Any]:
         """Return all that the next direction depends on."""
@@ -110,6 +121,8 @@ class CurvaturePairs(Curvature):
         self._sy, self._yy = (saved_matrix(saved, name, m, m) for name in ("sy", "yy"))
         self._products = saved_vector(saved, "products", self._products)
         self._gamma = saved_number(saved, "gamma", low=0.0)
+        if self._head is not None:
+            self._head_y[slots] = row_values(pairs[[m + k for k in slots]], self._head.places)
 
     def __len__(self) -> int:
         return len(self._slots)
@@ -122,6 +135,8 @@ class CurvaturePairs(Curvature):
             self.slope = dot(d, g)
         else:
             d, self.slope = rows_descent(c, self._basis, -self._gamma, g, self._scale)
+        if self._head is not None:
+            self.slope += self._turn(d, c, g)
         return d
 
     def descent(self, g: Vector) -> tuple[Direction, float]:
@@ -132,7 +147,24 @@ class CurvaturePairs(Curvature):
         self._make_rows(g)
         rows, gamma = (self._basis[:0, :], 1.0) if c is None else (self._basis, self._gamma)
         slope = rows_direction([] if c is None else c, rows, -gamma, g, self._scale, self._row)
+        if self._head is not None:
+            slope += self._turn(self._row, c, g)
         return ScaledRow(self._row, self._scale), slope
+
+    def _turn(self, d: Any, c: Any, g: Vector) -> float:
+        """Add E·(−γ·g + Y·c) to the direction of the head, in place; return what that adds to d·g."""
+        assert self._head is not None
+        places = self._head.places
+        before, g_head = row_values(d, places), g[places]
+        inner = -g_head if c is None else -self._gamma * g_head + c[self.capacity :] @ self._head_y
+        put_row(d, places, before + self._head.excess @ inner)
+        return float((row_values(d, places) - before) @ g_head)
+
+    def _products_with(self, g: Vector, products: Any) -> Any:
+        """Return the products of all rows with g, those of Y with H₀g/γ; `products` lacks the head's share of these."""
+        if self._head is not None:
+            products[self.capacity :] += self._head_y @ (self._head.excess @ g[self._head.places])
+        return products
 
     def _coefficients(self, g: Vector) -> Any:
         """Return c with −H·g = scale·(−γ·scale·g + Σ_i c_i·basis_i); None without pairs, where H₀ is diag(scale²)."""
@@ -140,7 +172,7 @@ class CurvaturePairs(Curvature):
             return None
         m, used, gamma = self.capacity, np.array(self._slots), self._gamma
         if g is not self._measured:
-            self._complete(rows_dot(self._basis, g, self._scale))
+            self._complete(self._products_with(g, rows_dot(self._basis, g, self._scale)))
         products, self._measured = self._products, None
         a, b = products[used], products[m + used]  # Sᵀg, Yᵀg
         sy, yy = self._sy[np.ix_(used, used)], self._yy[np.ix_(used, used)]
@@ -183,7 +215,7 @@ class CurvaturePairs(Curvature):
         rows = self._basis, slot, self.capacity + slot
         products, sy, yy = add_step(*rows, moved.step, self._row, g, g_new, self._scale)
         taken = self._take(slot, sy, yy)
-        self._complete(products)
+        self._complete(self._products_with(g_new, products))
         self._measured = g_new
         return taken
 
@@ -195,6 +227,9 @@ class CurvaturePairs(Curvature):
 
     def _take(self, slot: int, sy: float, yy: float) -> bool:
         """Use the pair that lies in a slot, if its curvature is safely positive."""
+        if self._head is not None:
+            y = self._head_y[slot] = row_values(self._basis[self.capacity + slot], self._head.places)
+            yy += float(y @ (self._head.excess @ y))
         if not sy > 2.0**-52 * yy:
             return False  # the slot is free again; what lies in it is not used
         self._slots.append(slot)

@@ -10,7 +10,7 @@ from crfkit.protocols import Capability, Vector
 from crfkit.solvers.parts.objective import Objective, Point
 
 
-class NeedsDiagonal:
+class NeedsCurvature:
     """The capabilities that a solver needs: those given and, if it is preconditioned, also "hess_diag"."""
 
     def __init__(self, *needs: Capability) -> None:
@@ -20,9 +20,21 @@ class NeedsDiagonal:
         return self._needs | {Capability.HESS_DIAG} if solver is not None and solver.preconditioned else self._needs
 
 
+class NeedsHead(NeedsCurvature):
+    """The same and, with a head, "hess_sample"."""
+
+    def __get__(self, solver: Any, owner: type) -> frozenset[Capability]:
+        needs = super().__get__(solver, owner)
+        return needs | {Capability.HESS_SAMPLE} if solver is not None and solver.head else needs
+
+
 def jacobi_scale(objective: Objective, point: Point, power: float = 1.0, dtype: Any = None) -> Vector:
-    """Return ``diag(∇²f)^(−power/2)``, with the mean in place of negligible entries (below √ε of the largest)."""
-    diagonal = objective.hess_diag(point)
+    """Return ``diag(∇²f)^(−power/2)`` at a point; see `power_scale`."""
+    return power_scale(objective.hess_diag(point), power, dtype)
+
+
+def power_scale(diagonal: Vector, power: float, dtype: Any = None) -> Vector:
+    """Return ``diagonal^(−power/2)``, with the mean in place of negligible entries (below √ε of the largest)."""
     xp = namespace(diagonal)
     largest, mean = float(xp.max(diagonal)), float(xp.mean(diagonal))
     if dtype is not None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from crfkit.arrays import norm
 from crfkit.protocols import Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.descent import Moved, move_along
 from crfkit.solvers.parts.directions import Direction, Plain
+from crfkit.solvers.parts.head import Head
 from crfkit.solvers.parts.line_searches.trial import LineSearch
 from crfkit.solvers.parts.objective import Objective, Point
 from crfkit.solvers.parts.progress import Progress
@@ -55,10 +56,12 @@ class QuasiNewtonState:
     curvature: Curvature
     progress: Progress
     scale: Vector = None  # where the variables are w/scale: H starts as diag(scale²)
+    head: Head | None = None  # and as head.metric there
 
     def saved(self) -> Mapping[str, Any]:
         scale = {} if self.scale is None else {"scale": self.scale}
-        return {**self.curvature.saved(), **self.progress.saved(), **scale}
+        head = {} if self.head is None else self.head.saved()
+        return {**self.curvature.saved(), **self.progress.saved(), **scale, **head}
 
 
 def quasi_newton_step(
@@ -69,7 +72,7 @@ def quasi_newton_step(
         return Status.CONVERGED
     first = len(curvature) == 0
     d, slope = curvature.descent(point.grad)
-    length = norm(point.grad if state.scale is None else state.scale * point.grad) if first else 1.0
+    length = math.sqrt(max(-slope, 0.0)) if first else 1.0  # √(gᵀH₀g): that of d in the variables where H₀ = I
     moved = move_along(objective, point, d, line_search, 1.0 / (length or 1.0), slope)
     if moved is Status.LINE_SEARCH_FAILED and not first:
         curvature.clear()  # try again along the gradient
@@ -80,4 +83,4 @@ def quasi_newton_step(
     progress = state.progress.after(moved.point)
     if isinstance(progress, Status):
         return progress
-    return QuasiNewtonState(moved.point, curvature, progress, state.scale)
+    return replace(state, point=moved.point, progress=progress)

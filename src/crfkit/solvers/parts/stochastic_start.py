@@ -33,7 +33,7 @@ def epochs_that_pay(objective: Objective) -> int:
     """Return how many epochs cost less than they save; 0 where choosing a step size and one epoch cost too much."""
     loss: Any = objective.loss
     condition = float(loss.n_terms) / (4.0 * max(strengths(objective)[0], WEAKEST))
-    cost = float(loss.epoch_cost()) + 1.0  # the objective is evaluated after each
+    cost = float(loss.epoch_cost()) + 1.0
     return max(0, min(MOST_EPOCHS, math.floor(SHARE * math.sqrt(condition) / cost - CALIBRATION)))
 
 
@@ -85,8 +85,11 @@ class StartState:
         step_size = self.step_size or 0.0
         return {"start_epochs": self.planned, "epoch": self.epoch, "step_size": step_size, "rows": self.rows}
 
-    def after_epoch(self, objective: Objective, seed: int) -> StartState | None:
-        """Return the state after one more epoch; None if there is none left or it does not lower the objective."""
+    def after_epochs(self, objective: Objective, seed: int) -> StartState | None:
+        """Return the state after the first epoch or, from there, after all of them; only then is the objective known.
+
+        None if there are none left or they do not lower the objective.
+        """
         if self.epoch >= self.planned:
             return None
         online = self.online if self.online is not None else objective.loss.epochs()
@@ -96,15 +99,16 @@ class StartState:
             step_size = calibrate(online, objective, self.point.w, sample_size(n), seed)
         online.start(self.point.w)  # without what rounding left in its scale: a resumed run does the same
         ready = replace(self, step_size=step_size, online=online, rows=self.rows + 1)
+        end = self.planned if self.epoch > 0 else 1
         try:
-            last = self.epoch + 1 == self.planned
-            if last:
-                w = mean_of_epoch(online, objective, step_size, seed, self.epoch)
-            else:
-                run_epoch(online, objective, step_size, seed, self.epoch, self.epoch * n, False)
-                w = online.weights()
-            kept = None if last else online  # its tables are as large as some vectors
-            later = replace(ready, point=objective.at(w), epoch=self.epoch + 1, online=kept)
+            for epoch in range(self.epoch, end):
+                if epoch + 1 == self.planned:
+                    w = mean_of_epoch(online, objective, step_size, seed, epoch)
+                else:
+                    run_epoch(online, objective, step_size, seed, epoch, epoch * n, False)
+                    w = online.weights() if epoch + 1 == end else None
+            kept = None if end == self.planned else online  # its tables are as large as some vectors
+            later = replace(ready, point=objective.at(w), epoch=end, online=kept)
         except KeyboardInterrupt:
             reached = replace(ready, point=objective.at(online.weights()))
             if reached.falls(self):

@@ -58,7 +58,7 @@ def bin_numbers(Y: Samples, bins: int | dict[str, int] | None) -> tuple[Samples,
 
 
 def bins_by_name(bins: Bins, names: list[str]) -> int | dict[str, int] | None:
-    """Return `bins` with names in place of column numbers; raise ParameterError if there is no such column."""
+    """Return `bins` with names instead of column numbers; raise ParameterError if there is no such column."""
     if not isinstance(bins, dict):
         return bins
     found = {}
@@ -80,7 +80,7 @@ def _is_scale(values: Labels) -> bool:
 
 
 def apply_cuts(Y: Samples, cuts: Cuts) -> Samples:
-    """Return Y with numbers replaced by their groups; columns that already hold names of groups stay as they are."""
+    """Return Y with numbers replaced by their groups; columns that already hold names of groups stay unchanged."""
     if not cuts:
         return Y
     names = column_names(Y, "y")

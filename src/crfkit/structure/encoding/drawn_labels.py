@@ -1,4 +1,4 @@
-"""Labels in place of missing ones, drawn from the graph that was learned last.
+"""Labels instead of missing ones, drawn from the graph that was learned last.
 
 A row with missing labels occurs several times in the table, each time with other labels in its gaps. Its copies weigh
 s² together, where s is the share of its labels that are known, as an edge needs both of its ends. First, the labels are

@@ -24,7 +24,7 @@ class InputScales:
     own_means: Floats | None = None
 
     def plain(self) -> dict[str, list[float]]:
-        """Return them as they are stored in the model file."""
+        """Return the scales as stored in the model file."""
         entries = {
             "shared": self.shared,
             "own": self.own,

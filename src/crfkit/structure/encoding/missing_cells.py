@@ -32,14 +32,14 @@ def complete_rows(Y: Samples, X: Samples, missing: str) -> tuple[Samples, Sample
     kept = np.flatnonzero(~gaps.any(axis=1) & ~no_input)
     where = _where(gaps, names)
     if not len(kept):
-        raise DataError(f"no row of Y has all labels; {where}: leave out the columns with most, or fill them in")
+        raise DataError(f"no row of Y has all labels; {where}: drop the columns with most, or fill them in")
     what = "missing labels" if not no_input.any() else "missing cells"
     warn_caller(f"{len(gaps) - len(kept)} of {len(gaps)} rows have {what} and were dropped; {where}", UserWarning)
     return take_rows(Y, kept), _take_inputs(X, kept)
 
 
 def labelled_rows(Y: Samples, X: Samples) -> tuple[Samples, Samples]:
-    """Return the rows of Y with at least one label, and those of X with means in place of gaps; warn of gaps."""
+    """Return the rows of Y with at least one label, and those of X with means instead of gaps; warn of gaps."""
     names = column_names(Y, "y")
     columns = read_columns(Y, names)
     if not names or not len(columns[0][0]):
@@ -48,7 +48,8 @@ def labelled_rows(Y: Samples, X: Samples) -> tuple[Samples, Samples]:
     no_input = _rows_without_input(X, len(gaps))
     if no_input.any():
         warn_caller(
-            f"inputs are missing in {counted(int(no_input.sum()), 'row')}; the means of the inputs stand in for them",
+            f"inputs are missing in {counted(int(no_input.sum()), 'row')}; they are replaced by the means of the "
+            f"inputs",
             UserWarning,
         )
         X = tuple(map(_at_means, X)) if isinstance(X, tuple) else _at_means(X)

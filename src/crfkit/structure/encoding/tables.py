@@ -103,7 +103,7 @@ def _kinds(Y: Samples) -> Entries:
 
 
 def in_given_order(classes: Labels, kind: Any) -> Labels:
-    """Return the labels of a column, in the order of its categories if its type says that they are ordered."""
+    """Return the labels of a column, in the order of its categories if its type is ordered."""
     if not getattr(kind, "ordered", False):
         return classes
     ranks = {label: k for k, label in enumerate(list(kind.categories))}

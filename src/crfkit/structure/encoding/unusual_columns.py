@@ -17,11 +17,11 @@ from crfkit.wording import counted
 FEWEST_ROWS = 20  # with fewer, different values in every row say little
 MISSING_NUMBERS = frozenset({9, 77, 88, 97, 98, 99, 777, 888, 999, 7777, 8888, 9999})  # usual codes, also negative
 MISSING_TEXTS = frozenset({".", "-", "--", "na", "n.a.", "n.a", "#n/a", "missing", "(missing)", "nil"})
-NINE_BEYOND = 7  # 9 is a usual code for scales up to 7; on longer ones it is an answer
+MAX_SCALE_WITH_CODE_9 = 7  # 9 is a usual code for scales up to 7; on longer ones it is an answer
 
 
 def without_identifiers(Y: Samples, kept: Collection[str] = ()) -> Samples:
-    """Return Y without the columns that have a different value in every row; warn which ones were left out.
+    """Return Y without the columns that have a different value in every row; warn which columns these were.
 
     Whole numbers and texts can be identifiers; other numbers are measurements. Columns in `kept` stay. An array, whose
     columns are known by their order, raises DataError instead.
@@ -96,7 +96,7 @@ def _lies_apart(code: float, low: float, high: float) -> bool:
     if code < 0:
         return low >= 0
     if code == 9:
-        return 2 <= high <= NINE_BEYOND
+        return 2 <= high <= MAX_SCALE_WITH_CODE_9
     return code > high + (high - low)
 
 

@@ -128,7 +128,7 @@ class StructureEstimator(PredictionMixin, WeightsMixin, Estimator):
             yield replace(training, hooks=replace(training.hooks, tasks=tasks))
 
     def _done(self: Learner, training: StructureTraining, fit: StructureFit, data: StructureData) -> Learner:
-        """Keep what was learned; raise KeyboardInterrupt if Ctrl-C ended it, else warn of each concern."""
+        """Keep what was learned; raise KeyboardInterrupt if Ctrl-C ended it, otherwise warn of each concern."""
         self._set_model(fit.model, fit.record)
         self.result_ = fit.learned.solution.result
         self.inference_status_ = None
@@ -145,7 +145,7 @@ class StructureEstimator(PredictionMixin, WeightsMixin, Estimator):
         return self
 
     def _set_model(self, model: GraphModel, record: StructureRecord | None = None) -> None:
-        """Keep a model; `record` says how its edges were chosen, by default what its file holds."""
+        """Keep a model; `record` is how its edges were chosen, by default the record in its file."""
         record = StructureRecord.read(model) if record is None else record
         self.model_ = model
         self._record = record

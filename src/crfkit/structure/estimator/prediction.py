@@ -81,7 +81,7 @@ class PredictionMixin:
         With inputs X they are p(y_i | x). Without inputs they are p(y_i | the others of the row) for a table like Y,
         and p(y_i), a single row, for None.
 
-        ``inference="auto"`` is exact where the graph allows, else by sampling.
+        ``inference="auto"`` is exact where the graph allows, otherwise by sampling.
         """
         model, encoder = self._fitted(), self._encoder()
         if encoder.features is None and X is not None:
@@ -104,8 +104,8 @@ class PredictionMixin:
     ) -> Samples:
         """Draw labellings from the field: [n_samples, variables]; with inputs [n_samples, rows of X, variables].
 
-        They are independent where the graph allows exact inference; else particles that are carried from independent
-        variables to the field, or with inputs successive states of a Gibbs sampler.
+        They are independent where the graph allows exact inference. Otherwise they are particles that are carried from
+        independent variables to the field, or with inputs successive states of a Gibbs sampler.
         """
         model, encoder = self._fitted(), self._encoder()
         X = given_inputs(inputs, X)
@@ -117,10 +117,11 @@ class PredictionMixin:
     def log_likelihood(self, Y: Samples, X: Samples = None, *, inputs: object = None) -> Floats:
         """Return log p(y) of each row, as `inference` computes it.
 
-        "auto" is exact where the graph allows it (``inference_status_``), else an estimate by annealed runs: one log Z
-        for all rows with the same inputs, from so many runs that the standard error of the mean, ``score_error_``, is a
-        tenth of the standard error that the rows themselves give it, but between .02 and .05. An engine that was named
-        is used: "trw" gives a lower bound, "mean-field" an upper bound, "bp" an approximation, each with a warning.
+        "auto" is exact where the graph allows it (``inference_status_``), otherwise an estimate by annealed runs: one
+        log Z for all rows with the same inputs, from so many runs that the standard error of the mean,
+        ``score_error_``, is a tenth of the standard error that the rows themselves give it, but between .02 and .05. An
+        engine that was named is used: "trw" gives a lower bound, "mean-field" an upper bound, "bp" an approximation,
+        each with a warning.
         """
         return self._scored(Y, given_inputs(inputs, X)).rows
 
@@ -144,8 +145,8 @@ class PredictionMixin:
             )
         elif found.error is not None and not found.error <= LARGE_SCORE_ERROR:
             warn_caller(
-                f"the log-likelihood is an estimate with a standard error of {found.error:.2g}: the field has parts "
-                "that samples hardly pass between",
+                f"the log-likelihood is an estimate with a standard error of {found.error:.2g}: samples rarely move "
+                f"between parts of the field",
                 UserWarning,
             )
         return found

@@ -30,14 +30,15 @@ class StructureLearner(StructureEstimator):
     method : "newton" (proximal Newton steps on the edges selected so far; for the pseudo-likelihood of binary columns
         without inputs), "grafting-light", "grafting" (edges are switched on as needed: one step, or a whole
         minimisation, between selections), "agpm" (projected gradients on all candidates), "full" (FISTA on all
-        candidates); "auto" is "newton" where it can be, else "grafting-light". All have the same optimum, except for a
-        likelihood by "trw": that bound depends on which edges are in the graph, zero or not.
+        candidates); "auto" is "newton" where possible, otherwise "grafting-light". All have the same optimum, except
+        for a likelihood by "trw": that bound depends on which edges are in the graph, zero or not.
     loss : "pseudo-likelihood" ("pl" for short), or "likelihood", as `inference` computes it
     inference : the engine of the likelihood and of predictions, as in :class:`GraphCRF`. With "auto", the likelihood is
         exact if the graph of all candidates allows that (about 20 binary columns); if it does not, edges are chosen by
-        pseudo-likelihood instead, with a warning. Predictions are exact if the learned graph allows that, else "trw"
-    group_norm : of the weights of an edge: "inf", "2" or "1"
-    node_strength : of L2 on the weights of nodes
+        pseudo-likelihood instead, with a warning. Predictions are exact if the learned graph allows that, otherwise by
+        "trw"
+    group_norm : norm of the weights of an edge in the penalty: "inf", "2" or "1"
+    node_strength : strength of the L2 penalty on node weights; keeps biases finite
     edge_strength : a number, or how to choose it. "path": solutions for `n_strengths` strengths, the weakest last,
         which is kept. "cv": the edges at each strength, refitted without the edge penalty, are scored on `n_folds`
         held-out folds; the fewest edges within one standard error of the best. "ebic": the least extended BIC of
@@ -46,33 +47,36 @@ class StructureLearner(StructureEstimator):
         shrinkage and, except for "stability", without edges that do not lower the extended BIC.
     select_unit : how many edges Grafting switches on at a time
     candidates : pairs of columns (numbers or names) that may become edges; None: all
-    form : "ising", "full" tables, "reference", "ordinal", or "auto": Ising where all variables are binary, else full.
+    form : "ising", "full" tables, "reference", "ordinal", or "auto": Ising where all variables are binary, otherwise
+    full.
         "reference" is full without weights for the last label of a variable and the last pair of labels of an edge (Xue
         & Zhang 2016): K_i − 1 per variable and K_i·K_j − 1 per edge, three where both are binary. "ordinal" is
         for ratings: one coupling per edge, times the scores of both labels, which are equally spaced from −1 to 1 in
         their order (of numbers, of ordered categories); a bias for every label. Columns of more than two labels without
-        an order have a weight for each label in place of a score
+        an order have a weight for each label instead of a score
     edge_features : whether edges have weights on the features of X, too
     refit : how the weights of the edges that "ebic", "cv" and "stability" choose are made. "auto": by exact likelihood
-        if the junction tree allows that within a minute, else by a likelihood that particles estimate (without inputs,
-        up to 150 variables), else the weights of the loss are kept, with a warning if marginals differ from the data's.
-        "likelihood": exact if memory allows it, else by particles, for any `edge_strength`. "pseudo-likelihood" (or
-        "pl"): as the loss has them; right for predicting one variable from the others, maybe far off as a distribution.
-    n_strengths, ebic_gamma, n_folds, n_subsamples, threshold : of the rules above. Paths end early once they
+        if the junction tree allows that within a minute, otherwise by a likelihood that particles estimate (without
+        inputs, up to 150 variables); otherwise the weights of the loss are kept, with a warning if marginals differ
+        from the data's. "likelihood": exact if memory allows it, otherwise by particles, for any `edge_strength`.
+        "pseudo-likelihood" " "(or "pl"): keeps the weights of the loss, which predict one variable well from the
+        others, but may be far off as " "a distribution.
+    n_strengths, ebic_gamma, n_folds, n_subsamples, threshold : parameters of the rules above. Paths end early once they
         have all edges that lower the extended BIC, and continue while scores fall. A larger `ebic_gamma` selects fewer
         edges.
-    tolerance, max_iterations : of solvers, as in :class:`GraphCRF`
+    tolerance, max_iterations : stopping rule of solvers, as in :class:`GraphCRF`
     n_threads, random_state : None for all cores; the seed of folds and random halves, None is 0
     verbose : 1 prints a line per strength, 2 a line per iteration
     missing : what to do with missing labels (None, NaN). "impute" draws them several times from the learned graph,
-        given the known labels of the row, and gives such rows less weight; the means of the inputs stand in for missing
-        inputs. "drop" drops rows with missing cells. Both warn how many there are. "error" raises an error
+        given the known labels of the row, and gives such rows less weight; missing inputs are replaced by their means.
+        "drop" drops rows with missing cells. Both warn with the number of rows. "error" raises an error
     bins : number of groups of about equal size into which columns of numbers are cut. An integer is for all columns
         with more different numbers than that, except scales (at most 11 different whole numbers, such as 0 to 10); a
-        dict such as ``{"age": 5}`` names the columns. None refuses numbers with more than 24 values. Whole numbers and
-        texts with a different value in every row are taken for identifiers and left out with a warning, unless the dict
-        names them
-    standardize : whether edge strengths are in units of the columns' standard deviations, which lets rare labels count
+        dict such as ``{"age": 5}`` names the columns. None raises an error for numbers with more than 24 values. Whole
+        numbers and texts with a different value in every row are treated as identifiers and dropped with a warning,
+        unless the dict names them
+    standardize : whether edge strengths are in units of the columns' standard deviations, which gives rare labels more
+    influence
     cluster : where to run the random halves of "stability" and the folds of "cv": None for this process; the address of
         a Dask scheduler ("tcp://host:8786"), "local:4" for four processes on this machine, a Dask client or cluster
         object, or a :class:`crfkit.distributed.Cluster`. The edges are the same. It needs
@@ -82,8 +86,8 @@ class StructureLearner(StructureEstimator):
     Attributes
     ----------
     edges_ : (column, column, weight) of every edge, the strongest first: the coupling with its sign where both columns
-        have two labels or the form is ordinal, else the root mean square of the edge's centred table. Columns have
-        names where Y has, else numbers.
+        have two labels or the form is ordinal, otherwise the root mean square of the edge's centred table. Columns have
+        the names of Y, if it has any, otherwise numbers.
     edge_weights_, node_weights_ : all parameters by the names of columns, inputs and labels
     weight_matrix_ : [variables, variables] the weights of edges_
     edge_records_ : a dict for each edge; :meth:`edges_frame` has them as a data frame
@@ -93,7 +97,7 @@ class StructureLearner(StructureEstimator):
     strength_ : the edge strength
     strength_path_ : strengths, edges and scores along the path (:class:`crfkit.training.path.PathPoint`)
     stability_ : (column, column) → share of random halves that select the edge
-    entry_order_ : (column, column, strength) of every edge of the path, in the order in which they came in
+    entry_order_ : (column, column, strength) of every edge of the path, in the order in which they entered
     classes_ : the labels of each variable
     model_ : a :class:`GraphModel`
     result_ : how the last minimisation went

@@ -3,7 +3,7 @@
 Rows and columns of an edge's table are centred, T − row means − column means + mean. What that takes out goes to the
 nodes, which are centred too: the same field, and the only such parameters. A pair of two-label variables then has the
 table J·[[1, −1], [−1, 1]], and J is its signed coupling whatever the other columns of the table are.
-What a table says of one variable given a feature of the other has no place in a node, and stays.
+The effect of a feature on one variable through the table of the other cannot move to a node, and stays.
 """
 
 from __future__ import annotations
@@ -86,8 +86,9 @@ def edge_sizes(model: GraphModel, scales: InputScales | None = None) -> Floats:
     """Return [E] the weight of each edge.
 
     Without inputs: the signed coupling J of two variables of two labels (table ±J), the signed slope of an ordinal
-    edge at the ends of both scales; else the root mean square of the centred table, which has no sign. With inputs:
-    the root mean square of the table at the means of the inputs, and of the change per standard deviation of each.
+    edge at the ends of both scales; otherwise the root mean square of the centred table, which has no sign. With
+    inputs: the root mean square of the table at the means of the inputs, and of the change per standard deviation of
+    each.
     """
     parameters, encoder = Parameters.of(model, scales), _table(model)
     K = np.array(encoder.n_states)

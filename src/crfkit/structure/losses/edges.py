@@ -51,7 +51,7 @@ class EdgeLoss(FieldLoss, GrowingLoss):
         ok = (self.active_ids >= 0) & (i < p)
         ok[ok] = self._allowed[i[ok], j[ok]]
         if not ok.all():
-            raise ParameterError(f"edge {self.active_ids[~ok][0]} is no candidate")
+            raise ParameterError(f"edge {self.active_ids[~ok][0]} is not a candidate")
         on[i, j] = True
         if on.sum() != len(i):
             raise ParameterError("an edge is switched on twice")

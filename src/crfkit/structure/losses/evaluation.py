@@ -1,4 +1,4 @@
-"""A pseudo-likelihood of a table at one point: value, gradient and curvature, each computed when it is asked for."""
+"""A pseudo-likelihood of a table at one point: value, gradient and curvature, each computed when needed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class StructureEvaluation:
-    """A pseudo-likelihood at w. The value takes one product of matrices, the gradient another, each when asked for."""
+    """A pseudo-likelihood at w. The value takes one product of matrices, the gradient another, each when needed."""
 
     def __init__(self, loss: StructurePseudoLikelihood, w: Floats) -> None:
         self._loss = loss

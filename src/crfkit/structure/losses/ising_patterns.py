@@ -59,7 +59,7 @@ class BinaryTable:
             codes, size = self.codes(i, others), 2 << len(others)
             found = np.bincount(codes, None if self.plain else self.weights, size).astype(np.float64)
             if len(kept) >= CACHED_NEIGHBOURHOODS:
-                kept.pop(next(iter(kept)))  # the one that was not asked for the longest
+                kept.pop(next(iter(kept)))  # the one that was not used for the longest time
         kept[key] = found
         return found
 

@@ -6,7 +6,7 @@ With s the table as ±1 [p, m] and t_i = −2·s_i·(b_i + Σ_j w_ij s_j) over t
 
 costs edges·rows, not variables²·rows, and far less where a variable has so few neighbours that rows repeat each other
 (:mod:`ising_patterns`). The gradient by all couplings, also of inactive edges, is one product of matrices, made
-when it is asked for. The Hessian is sparse: the bias and the couplings of i meet in the conditional of i only, as a
+when it is needed. The Hessian is sparse: the bias and the couplings of i meet in the conditional of i only, as a
 block [1, s_j …] diag(c·4p(1 − p)) [1, s_j …]ᵀ. Variables are shared out among threads.
 """
 

@@ -173,9 +173,9 @@ class StructureLikelihood(EdgeLoss):
 
 
 def learning_engine(table: Observations, pairs: ArrayLike | None = None) -> str:
-    """Return what "auto" is for a graph that grows: exact if all candidates together allow that, else "trw".
+    """Return what "auto" is for a graph that grows: exact if all candidates together allow that, otherwise "trw".
 
-    One engine for all graphs, so that there is one objective. StructureLearner uses the pseudo-likelihood instead of
+    One engine for all graphs, so there is one objective. StructureLearner uses the pseudo-likelihood instead of
     "trw", which finds clearly worse graphs.
     """
     p = table.n_variables

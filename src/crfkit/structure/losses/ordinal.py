@@ -6,7 +6,7 @@ Biases are free, one for every state, so scores have no influence on how frequen
 L and r_i = Σ_k s_ik R_ik, the gradient by the couplings is that of the Ising form, Tᵀr plus its transpose, where T are
 the scores of the table.
 
-A variable whose states have no order has, in place of its scores, an indicator for each state: several factors. An edge
+A variable whose states have no order has, instead of its scores, an indicator for each state: several factors. An edge
 has a weight for each pair of factors of its ends.
 """
 

@@ -1,8 +1,8 @@
 """Pseudo-likelihood of a table in the reference form of Xue & Zhang (2016).
 
 The last state of a variable and the pair of last states of an edge have no weights: v_{i,K} = 0 and w_{ij,KK} = 0, so
-that a binary variable has one set of weights and an edge between two of them three tables. The loss is that of full
-tables with these weights fixed at 0: value, gradient and Hessian are those of the full form at the others.
+a binary variable has one set of weights and an edge between two of them three tables. The loss equals the full form
+with these weights fixed at 0, and so do value, gradient and Hessian at the others.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def _of_indicators(table: Observations, shares: Floats, least: float) -> Floats:
 
 
 class StandardisedEdges(GrowingLoss):
-    """An :class:`EdgeLoss` in the weights u = scale_i·scale_j·w of edges; the weights of nodes stay as they are."""
+    """An :class:`EdgeLoss` in the weights u = scale_i·scale_j·w of edges; the weights of nodes stay unchanged."""
 
     def __init__(self, loss: EdgeLoss, scales: Floats) -> None:
         self.loss = loss

@@ -58,7 +58,7 @@ class TablePatterns:
         if found is None:
             found = self._made(i, list(others))
             if len(kept) >= CACHED_NEIGHBOURHOODS:
-                kept.pop(next(iter(kept)))  # the one that was asked for least recently
+                kept.pop(next(iter(kept)))  # the one that was requested least recently
         kept[others] = found
         return found
 

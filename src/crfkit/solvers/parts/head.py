@@ -1,0 +1,87 @@
+"""The head of a problem: the weights of most curvature, with all that they have to do with each other.
+
+A diagonal H₀ knows nothing of that, and L-BFGS has to learn it pair by pair. With B, the block of the Hessian that
+belongs to the head, H₀ is B^(−p) there and diag(h)^(−p) elsewhere. B is estimated from a sample of the Hessian,
+B = AᵀA with sparse rows A (:mod:`crfkit.chain.losses.sampled_hessian`), plus the penalty's diagonal. A power p < 1 is
+safer than 1, as B is a sample and changes on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from crfkit._types import Floats, Ints
+from crfkit.errors import ParameterError
+from crfkit.protocols import Vector
+from crfkit.protocols.loss import SampledEvaluation
+from crfkit.solvers.parts.objective import Objective, Point
+from crfkit.solvers.parts.saved import check_matrix
+
+ROWS = 10  # of the sample, for each weight of the head
+EXACT = 0.05  # share of the known diagonal in B: no direction has less curvature than that
+LEAST = 16  # weights of a head that is worth it
+
+
+@dataclass(frozen=True, eq=False)
+class Head:
+    """The places of some weights, ascending, and ``metric`` = B^(−p)."""
+
+    places: Ints
+    metric: Floats
+
+    @cached_property
+    def excess(self) -> Floats:
+        """B^(−p) − I: by how much H₀ differs from the identity."""
+        return self.metric - np.eye(len(self.metric))
+
+    @classmethod
+    def sampled(cls, objective: Objective, point: Point, diagonal: Vector, size: int, power: float) -> Head | None:
+        """Return a head of at most `size` weights at a point, where `diagonal` is that of the Hessian."""
+        sample = cast("SampledEvaluation", point.evaluation).hess_sample(ROWS * size, 0)
+        touched = np.unique(sample.indices)
+        largest = np.argsort(-diagonal[touched], kind="stable")[:size]
+        places = np.sort(touched[largest])
+        if len(places) < LEAST:
+            return None
+        rows = sample[:, places]
+        block = np.asarray((rows.T @ rows).todense())
+        exact = np.diag(np.asarray(diagonal[places], dtype=np.float64))
+        prior = _penalty_diagonal(objective, point)
+        if prior is not None:
+            block += np.diag(prior[places])
+        with threadpool_limits(1, "blas"):  # more threads would wait actively, and gain little
+            values, vectors = np.linalg.eigh((1.0 - EXACT) * block + EXACT * exact)
+            if not (np.isfinite(values).all() and values[-1] > 0.0):
+                return None
+            values = np.maximum(values, 1e-12 * values[-1])
+            return cls(places, (vectors * values**-power) @ vectors.T)
+
+    @classmethod
+    def restored(cls, saved: Mapping[str, Any], size: int) -> Head | None:
+        """Return the head of a saved state of a problem of `size` weights, if it has one."""
+        if "head_places" not in saved:
+            return None
+        places = saved["head_places"]
+        sound = isinstance(places, np.ndarray) and places.ndim == 1 and places.dtype.kind == "i" and len(places) > 0
+        if not sound or places[0] < 0 or places[-1] >= size or not (np.diff(places) > 0).all():
+            raise ParameterError("the saved state is damaged: head_places are not the places of weights")
+        metric = np.array(check_matrix(saved, "head_metric", len(places), len(places)), dtype=np.float64)
+        return cls(places.astype(np.int64), metric)
+
+    def saved(self) -> Mapping[str, Any]:
+        return {"head_places": self.places, "head_metric": self.metric}
+
+
+def _penalty_diagonal(objective: Objective, point: Point) -> Vector:
+    """Return the diagonal of the Hessian of the penalty's smooth part, None without one."""
+    if objective.smooth is None:
+        return None
+    diagonal = np.zeros(len(point.w))
+    objective.smooth.add_hess_diag(point.w, diagonal)
+    return diagonal
