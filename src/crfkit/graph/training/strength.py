@@ -110,21 +110,15 @@ class _Fold:
 
     @classmethod
     def make(
-        cls,
-        data: GraphData,
-        judging: Ints,
-        rows: Ints,
-        field: GraphField,
-        encoder: TableEncoder,
-        options: SolverOptions,
+        cls, data: GraphData, held: Ints, rows: Ints, field: GraphField, encoder: TableEncoder, options: SolverOptions
     ) -> _Fold:
-        train, test = data.take(np.setdiff1d(rows, judging)), data.take(np.sort(judging))
+        train, test = data.take(np.setdiff1d(rows, held)), data.take(np.sort(held))
         judge = _likelihood(test, field, encoder, options)
         return cls(
             PseudoLikelihood(train, field, options.n_threads),
             _likelihood(train, field, encoder, options),
             PseudoLikelihood(test, field, options.n_threads) if judge is None else judge,
-            len(judging),
+            len(held),
         )
 
 

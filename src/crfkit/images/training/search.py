@@ -158,12 +158,7 @@ def try_penalties(
 
 
 def choose_edge_penalty(
-    run: BlockTraining,
-    given: Pairs,
-    raw: Callable[[Array], Image],
-    fraction: float,
-    seed: int,
-    start: GraphModel | None,
+    run: BlockTraining, given: Pairs, raw: Callable[[Array], Image], hold: float, seed: int, start: GraphModel | None
 ) -> Search:
     """Train with a stronger penalty on edges than on nodes, chosen on held-out images, then on all images.
 
@@ -173,7 +168,7 @@ def choose_edge_penalty(
     """
     search, share = None, ONE_IMAGE
     if len(given.images) > 1:
-        others, held_out = given.draw_ids(fraction, seed)
+        others, held_out = given.draw_ids(hold, seed)
         part, test = run.subset(others), given.take(held_out)
         tested = [raw(run.X[k]) for k in held_out]
         penalties = [(of, part.edge_penalty(of)) for of in EDGE_SHARES]
