@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from crfkit._types import Array, Features, Floats, Samples, Sparse
+from crfkit._types import Array, Features, Floats, Sparse, Tabular
 from crfkit.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def weights_of(values: Vector, what: str, count: int) -> Floats:
     return weights
 
 
-def sparse_matrix(given: Samples, what: str) -> Sparse:
+def sparse_matrix(given: Tabular, what: str) -> Sparse:
     """Return a CSR matrix of doubles with ascending columns, made of checked copies; of any sparse format.
 
     SciPy trusts the index arrays of a matrix, and somebody may have changed them since it was made, or do so while a

@@ -18,6 +18,7 @@ from crfkit._values import Record as Record
 from crfkit._values import Samples as Samples
 from crfkit._values import Sequences as Sequences
 from crfkit._values import Sparse as Sparse
+from crfkit._values import Tabular as Tabular
 from crfkit._values import Vector as Vector
 
 Ints = NDArray[np.int64]

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 Vector = Any  # an array of any library that follows the array API
-Samples = Any  # rows, graphs or images as people have them: arrays, data frames, lists, files
+Samples = object  # rows, graphs or images as people have them: arrays, data frames, lists, files
+Tabular = Any  # the same where somebody looks into it: an array, a data frame, a matrix, a list
 Label = Any  # what people call a state: a string, a number, anything hashable
 Sequences = Iterable[object]  # what a model of chains reads: each as features, tokens, a matrix …
 Frame = Any  # a data frame of pandas or Polars

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crfkit._values import Frame, Samples
+from crfkit._values import Frame, Tabular
 from crfkit.chain.encoding.frames import FrameColumns
 from crfkit.chain.encoding.sequences import TaggedCorpus
 from crfkit.chain.losses.likelihood import ChainLikelihood, SoftmaxMargin
@@ -73,7 +73,7 @@ def fit_urls(
 def fit_bags(
     training: ChainTraining,
     cluster: object,
-    X: Samples,
+    X: Tabular,
     y: object,
     callbacks: Sequence[Callback] = (),
     start: ChainModel | None = None,

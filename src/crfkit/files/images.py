@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from crfkit._checks import unmasked
-from crfkit._types import Array, Samples
+from crfkit._types import Array, Tabular
 from crfkit.errors import DataError, naming_file
 from crfkit.files.image_folders import list_images, pair_folders
 from crfkit.files.masks import VOID, Mask, MaskRules, known_values, read_mask
@@ -82,7 +82,7 @@ def _unit(array: Array, where: str) -> Image:
     return np.asarray(np.clip(array, 0, 1), dtype=np.float32)
 
 
-def as_list(given: object, what: str) -> list[Samples]:
+def as_list(given: object, what: str) -> list[Tabular]:
     """Return a list of images, masks or probability maps; raise DataError for a single one.
 
     An array [n, H, W] is a list of n grey images; one of [H, W, 3] or [H, W, 4] is a single image in colour.

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from crfkit import _core
 from crfkit._checks import ascends, check_count, whole_numbers
-from crfkit._types import Array, Floats, Ids, Ints, Label, Record, Samples
+from crfkit._types import Array, Floats, Ids, Ints, Label, Record, Tabular
 from crfkit.errors import DataError, ParameterError
 
 MOST_EDGES = 2**31 - 1
@@ -136,7 +136,7 @@ class Graph:
         return cls(len(ids), np.stack([ids[:-1], ids[1:]], axis=1), checked=True)
 
     @classmethod
-    def from_networkx(cls, graph: Samples) -> tuple[Graph, list[Label]]:
+    def from_networkx(cls, graph: Tabular) -> tuple[Graph, list[Label]]:
         """Return (the graph, its nodes' names in the order of the ids), from any networkx graph."""
         names = list(graph.nodes)
         ids = {name: i for i, name in enumerate(names)}

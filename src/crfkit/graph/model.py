@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit._types import Array, Entries, Floats, Ids, Label, Record, Samples
+from crfkit._types import Array, Entries, Floats, Ids, Label, Record, Tabular
 from crfkit.errors import CrfkitError, LimitError, ModelFileError, ParameterError
 from crfkit.files import limits, modelfile
 from crfkit.files.training_record import checked_record
@@ -273,7 +273,7 @@ def naming(encoder: Encoder) -> Iterator[None]:
         raise error.of_sample(f"{encoder.noun} {error.sample}") from None
 
 
-def node_accuracy(labels: Ids, data: GraphData, states: Ids, sample_weight: Samples = None) -> float:
+def node_accuracy(labels: Ids, data: GraphData, states: Ids, sample_weight: Tabular = None) -> float:
     """Return the share of known states that labels agree with, with graphs weighted by `sample_weight`."""
     weights = replace(data, weights=sample_weight).node_weights * (states >= 0)
     total = float(weights.sum())

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit._types import Array, Floats, Ids, Samples
+from crfkit._types import Array, Floats, Ids, Tabular
 from crfkit.errors import DataError
 from crfkit.files.images import VOID
 from crfkit.graph.data import GraphData
@@ -35,7 +35,7 @@ class BlockEncoder(GridEncoder):
 
     noun = "graph"  # in errors; training puts the name of the image in its place
 
-    def training_data(self, X: Samples, states: Ids, weights: Samples, rows: str) -> GraphData:
+    def training_data(self, X: Tabular, states: Ids, weights: Tabular, rows: str) -> GraphData:
         graphs, nodes, edges, begin = [], [], [], 0
         for image in X:
             h, w, width = image.shape

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crfkit._values import Axes, Samples
+from crfkit._values import Axes, Tabular
 from crfkit.errors import DataError, ParameterError
 from crfkit.extras import load
 from crfkit.files.images import VOID, as_list, read_image
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def plot_segmentation(
-    segmenter: ImageSegmenter, images: Samples, masks: Samples = None, titles: Sequence[str] | None = None
+    segmenter: ImageSegmenter, images: Tabular, masks: Tabular = None, titles: Sequence[str] | None = None
 ) -> Axes:
     """Draw a row of panels per image: image, truth (if masks are given), prediction, probability. Return the figure.
 

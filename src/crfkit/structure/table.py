@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from crfkit._types import Entries, Floats, Ids, Ints, Samples
+from crfkit._types import Entries, Floats, Ids, Ints, Samples, Tabular
 from crfkit.errors import ParameterError
 from crfkit.graph.encoding.table_columns import candidate_pairs, column_names
 from crfkit.graph.encoding.tables import TableEncoder
@@ -76,7 +76,7 @@ class StructureData:
     """A table as structure learning needs it."""
 
     encoder: TableEncoder  # without edges
-    inputs: Samples  # as they were given, or None
+    inputs: Tabular  # as they were given, or None
     states: Ids  # [rows, variables]; −1 where a label is missing
     pairs: Ids | None  # [M, 2] the pairs that may become edges; None for all
     form: str = "auto"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from crfkit._values import Samples
+from crfkit._values import Tabular
 from crfkit.parameters import NestedParameters
 from crfkit.result import Result, Status
 from crfkit.training.options import SolverOptions, make_seed
@@ -57,7 +57,7 @@ class Estimator(NestedParameters, BaseEstimator):  # type: ignore[misc]
     verbose: int
 
     model_: Any
-    classes_: Samples
+    classes_: Tabular
 
     def __new__(cls, *_: object, **options: object) -> Any:
         """Make an estimator; raise a TypeError that names what to write for an option of another package."""

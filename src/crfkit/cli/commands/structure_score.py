@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crfkit._values import Entries, Samples
+from crfkit._values import Entries, Samples, Tabular
 from crfkit.cli.options import shared
 from crfkit.cli.options.table import Data, Header, MissingValues, missing_cells
 from crfkit.cli.runtime.help import OUTPUT, option
@@ -63,7 +63,7 @@ def score(
             out.write(csv_bytes(["line", "log_likelihood"], zip(lines, values.tolist(), strict=True)))
 
 
-def _complete(learner: StructureLearner, table: Table) -> tuple[Samples, Samples, list[int]]:
+def _complete(learner: StructureLearner, table: Table) -> tuple[Tabular, Tabular, list[int]]:
     """Return (the model's variables, its inputs, the lines) of the rows without missing labels."""
     from crfkit.structure.encoding.missing_cells import complete_rows
 

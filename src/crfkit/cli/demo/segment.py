@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crfkit._types import Array, Entries, Samples
+from crfkit._types import Array, Entries, Tabular
 from crfkit.cli.demo.data import N_IMAGES, N_NEW_IMAGES
 from crfkit.cli.demo.screen import Screen, can_show
 
@@ -59,7 +59,7 @@ def run(folder: Path, seed: int, screen: Screen) -> Entries:
     }
 
 
-def block_by_block(model: SegmenterModel, images: Samples, masks: Samples, held_out: Samples) -> list[Array]:
+def block_by_block(model: SegmenterModel, images: Tabular, masks: Tabular, held_out: Tabular) -> list[Array]:
     """Return masks of a field with the same features, scales and penalty but no edges: p(y | x) = Π p(y_i | h_i)."""
     import numpy as np
 

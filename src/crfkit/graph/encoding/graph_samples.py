@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit._types import Features, Ids, Label, Samples
+from crfkit._types import Features, Ids, Label, Tabular
 from crfkit.errors import CrfkitError, DataError
 from crfkit.graph.encoding.states import Labels, read_labels
 from crfkit.graph.graph import Graph
@@ -25,7 +25,7 @@ class GraphSample(NamedTuple):
     """
 
     features: Features
-    edges: Samples
+    edges: Tabular
     edge_features: object = None
     n_nodes: int | None = None  # needed where there are no features of nodes
 
@@ -64,7 +64,7 @@ def _are_pairs(edges: Ids) -> bool:
     return array.ndim == 2 and array.shape[1] == 2 and array.dtype.kind in "iu"
 
 
-def labels_of_one(Y: Samples) -> list[Label] | None:
+def labels_of_one(Y: Tabular) -> list[Label] | None:
     """Return the labels of one graph as a list of one; raise if they are the labels of a list of graphs."""
     if Y is None:
         return None
@@ -89,7 +89,7 @@ def read_samples(X: object) -> list[GraphSample]:
     return [_sample(x, g) for g, x in enumerate(X)]
 
 
-def _sample(x: Samples, g: int) -> GraphSample:
+def _sample(x: Tabular, g: int) -> GraphSample:
     if isinstance(x, Mapping):
         unknown = [key for key in x if key not in GraphSample._fields]
         if unknown or "edges" not in x:
@@ -107,7 +107,7 @@ def _is_networkx(x: object) -> bool:
     return hasattr(x, "nodes") and hasattr(x, "edges") and hasattr(x, "adjacency")
 
 
-def _from_networkx(x: Samples, g: int) -> GraphSample:
+def _from_networkx(x: Tabular, g: int) -> GraphSample:
     """Read the attribute "features" of nodes and, if it is there, of edges."""
     try:
         graph, names = Graph.from_networkx(x)
@@ -158,7 +158,7 @@ def matrix_width(features: Features, what: str) -> int:
     return int(shape[1])
 
 
-def joined_labels(Y: object, X: Samples, sizes: Sequence[int], noun: str = "graph") -> tuple[Labels, NDArray[np.bool_]]:
+def joined_labels(Y: object, X: Tabular, sizes: Sequence[int], noun: str = "graph") -> tuple[Labels, NDArray[np.bool_]]:
     """Return the labels of all nodes, and which of them are known; those of a networkx graph may be a dict by node.
 
     `noun` is what messages call a sample.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from crfkit._types import Array, Entries, Floats, Ids, Label, Samples
+from crfkit._types import Array, Entries, Floats, Ids, Label, Samples, Tabular
 from crfkit.errors import DataError, ModelFileError, sample_error
 from crfkit.files.modelfile import Contents
 from crfkit.graph.data import GraphData
@@ -64,7 +64,7 @@ class SampleEncoder:
 
     # --- what the estimators need
 
-    def listed(self, X: Samples, Y: Samples) -> tuple[Samples, Samples, bool]:
+    def listed(self, X: Samples, Y: Samples) -> tuple[Tabular, Tabular, bool]:
         """Return X and Y as lists, and whether they were one graph given without a list."""
         return ([X], labels_of_one(Y), True) if is_one_graph(X) else (X, Y, False)
 
@@ -149,7 +149,7 @@ class SampleEncoder:
 
     # --- inputs
 
-    def _data(self, samples: Sequence[GraphSample], states: Ids | None = None, weights: Samples = None) -> GraphData:
+    def _data(self, samples: Sequence[GraphSample], states: Ids | None = None, weights: Tabular = None) -> GraphData:
         data = GraphData.join([self._part(sample, g) for g, sample in enumerate(samples or [self._nothing])])
         if not samples:
             data = data.take([])

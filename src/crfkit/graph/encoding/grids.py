@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from crfkit._checks import unmasked
-from crfkit._types import Array, Entries, Floats, Ids, Label, Samples
+from crfkit._types import Array, Entries, Floats, Ids, Label, Samples, Tabular
 from crfkit.errors import CrfkitError, DataError, ModelFileError, ParameterError
 from crfkit.files.modelfile import Contents
 from crfkit.graph.data import GraphData
@@ -80,7 +80,7 @@ class GridEncoder(SampleEncoder):
             made = replace(made, n_features=len(chosen), channels=chosen, n_channels=width)
         return made, to_states(values, known, classes, "Y")
 
-    def listed(self, X: Samples, Y: Samples) -> tuple[Samples, Samples, bool]:
+    def listed(self, X: Samples, Y: Samples) -> tuple[Tabular, Tabular, bool]:
         """Return X and Y unchanged: images always come in a list."""
         return X, Y, False
 
@@ -94,12 +94,12 @@ class GridEncoder(SampleEncoder):
         check_shapes(Y, X, "the label array")
         return super().encode_labels(Y, data, None)
 
-    def labels(self, states: Ids, data: GraphData, X: Samples) -> list[Labels]:
+    def labels(self, states: Ids, data: GraphData, X: Tabular) -> list[Labels]:
         """Return an array [..., H, W] of labels for each image, from states [..., n]."""
         parts = super().labels(states, data, X)
         return [p.reshape(*p.shape[:-1], *np.shape(image)[:-1]) for p, image in zip(parts, X, strict=True)]
 
-    def by_node(self, values: Floats, data: GraphData, X: Samples) -> list[Floats]:
+    def by_node(self, values: Floats, data: GraphData, X: Tabular) -> list[Floats]:
         """Return an array [H, W, K] for each image, from values [n, K]."""
         parts = super().by_node(values, data, X)
         return [p.reshape(*np.shape(image)[:-1], p.shape[1]) for p, image in zip(parts, X, strict=True)]
@@ -198,7 +198,7 @@ def read_images(X: Samples, neighbours: int) -> list[Floats]:
     return images
 
 
-def check_shapes(Y: Samples, images: Samples, what: str) -> None:
+def check_shapes(Y: Tabular, images: Tabular, what: str) -> None:
     """Raise DataError unless Y has a label array for each image, of the same height and width."""
     if not isinstance(Y, (list, tuple, np.ndarray)):
         raise DataError(f"{what} must be a list of label arrays, one per image, not {type(Y).__name__}")

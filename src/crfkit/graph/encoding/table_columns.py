@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit._checks import sparse_matrix
-from crfkit._types import Ids, Samples
+from crfkit._types import Ids, Tabular
 from crfkit.errors import DataError, ParameterError
 from crfkit.files import limits
 from crfkit.graph.encoding.states import Labels, check_unicode, read_labels
@@ -16,7 +16,7 @@ from crfkit.graph.graph import Graph
 from crfkit.wording import counted
 
 
-def read_columns(Y: Samples, names: list[str]) -> list[tuple[Labels, NDArray[np.bool_]]]:
+def read_columns(Y: Tabular, names: list[str]) -> list[tuple[Labels, NDArray[np.bool_]]]:
     """Return the labels of every column, and which of them are known; columns may be of different kinds."""
     if hasattr(Y, "to_numpy"):
         Y = Y.to_numpy()
@@ -27,7 +27,7 @@ def read_columns(Y: Samples, names: list[str]) -> list[tuple[Labels, NDArray[np.
     return [read_labels(Y[:, i], f"column {name} of Y") for i, name in enumerate(names)]
 
 
-def column_names(table: Samples, letter: str) -> list[str]:
+def column_names(table: Tabular, letter: str) -> list[str]:
     """Return the names of the columns: from a data frame, otherwise x0, x1, … (y0, y1, … for labels)."""
     if hasattr(table, "columns"):
         names = [str(name) for name in table.columns]
@@ -105,7 +105,7 @@ def candidate_pairs(candidates: object, names: list[str], kept: list[str]) -> Id
     return np.array(sorted(set(chosen)), dtype=np.int32).reshape(-1, 2)
 
 
-def _column_pairs(given: Samples, names: list[str], found: str) -> list[tuple[int, int]] | None:
+def _column_pairs(given: Tabular, names: list[str], found: str) -> list[tuple[int, int]] | None:
     """Return pairs of column numbers; None if what was given is not a list of pairs."""
     places = _places(names)
     try:

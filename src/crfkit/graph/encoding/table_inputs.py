@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from crfkit._checks import unmasked
-from crfkit._types import Floats, Samples
+from crfkit._types import Floats, Samples, Tabular
 from crfkit.errors import DataError
 
 
-def split_inputs(X: Samples) -> tuple[Samples, Samples]:
+def split_inputs(X: Samples) -> tuple[Tabular, Tabular]:
     """Return shared features [samples, F] and features of each variable [samples, variables, d], or None for either.
 
     >>> shared, own = split_inputs(np.zeros((5, 3, 2)))
@@ -47,7 +47,7 @@ def check_own(own: object, n_variables: int, n_features: int | None = None) -> F
     return values
 
 
-def _depth(x: Samples) -> int:
+def _depth(x: Tabular) -> int:
     if hasattr(x, "shape"):
         return len(x.shape)
     try:

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from crfkit._checks import check_features, weights_of
-from crfkit._types import Array, Entries, Features, Floats, Ids, Label, Samples
+from crfkit._types import Array, Entries, Features, Floats, Ids, Label, Samples, Tabular
 from crfkit.errors import DataError, ModelFileError
 from crfkit.files.modelfile import Contents
 from crfkit.graph.data import GraphData
@@ -42,8 +42,8 @@ class TableEncoder:
     @classmethod
     def learn(
         cls,
-        X: Samples,
-        Y: Samples,
+        X: Tabular,
+        Y: Tabular,
         *,
         graph: object = "complete",
         intercept: bool = True,
@@ -86,7 +86,7 @@ class TableEncoder:
 
     # --- what the estimators need
 
-    def listed(self, X: Samples, Y: Samples) -> tuple[Samples, Samples, bool]:
+    def listed(self, X: Samples, Y: Samples) -> tuple[Tabular, Tabular, bool]:
         """Return X and Y unchanged: a table is never a single graph."""
         return X, Y, False
 
@@ -117,7 +117,7 @@ class TableEncoder:
         states = np.array(self.n_states)
         return GraphField(states, width, edge_width, structure.n_edges, node_form, edge_form, structure.edges)
 
-    def training_data(self, X: Samples, states: Ids, weights: Samples, rows: str) -> GraphData:
+    def training_data(self, X: Tabular, states: Ids, weights: Tabular, rows: str) -> GraphData:
         """Return the encoded rows with their states.
 
         `rows` sets how rows without inputs are kept: "counts" as sufficient statistics, "distinct" as different rows
@@ -140,7 +140,7 @@ class TableEncoder:
             weights = np.bincount(which.ravel(), weights=each)
         return self._data(*self.inputs(X), len(states), states, weights)
 
-    def encode(self, X: Samples, observed: Samples = None) -> GraphData:
+    def encode(self, X: Tabular, observed: Tabular = None) -> GraphData:
         """Return encoded rows. Without inputs X is None, and there are as many rows as in `observed`, or one."""
         shared, own = self.inputs(X)
         rows = own if own is not None else shared
@@ -155,7 +155,7 @@ class TableEncoder:
             raise DataError(f"{len(states)} rows of labels for {len(data)} rows of X; expected as many")
         return states.ravel()
 
-    def states(self, Y: Samples) -> Ids:
+    def states(self, Y: Tabular) -> Ids:
         """Return the states [samples, variables] of labels; −1 where a label is unknown."""
         names = column_names(Y, "y")
         if hasattr(Y, "columns") and have_names(self.variables, "y"):
@@ -261,7 +261,7 @@ class TableEncoder:
 
     # --- inputs
 
-    def inputs(self, X: Samples) -> tuple[Samples, Floats | None]:
+    def inputs(self, X: Samples) -> tuple[Tabular, Floats | None]:
         """Return the features of rows and the features of variables; None for what the model does not have."""
         if self.features is None:
             if X is not None:
@@ -285,7 +285,7 @@ class TableEncoder:
             raise DataError(f"X has {shared.shape[0]} rows of features, and {len(own)} of features of variables")
         return shared, own
 
-    def _shared(self, X: Samples) -> Features:
+    def _shared(self, X: Tabular) -> Features:
         assert self.features is not None
         names = column_names(X, "x")
         named = hasattr(X, "columns") and have_names(self.features, "x")

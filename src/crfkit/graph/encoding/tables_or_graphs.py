@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from crfkit._types import Ids, Samples
+from crfkit._types import Ids, Samples, Tabular
 from crfkit.errors import ParameterError
 from crfkit.graph.encoding.graph_samples import is_one_graph, is_sample, labels_of_one
 from crfkit.graph.encoding.graphs import SampleEncoder
@@ -21,7 +21,7 @@ def learn_encoder(
     intercept: bool = True,
     edge_features: bool | None = None,
     tell: Callable[[str], None] | None = None,
-) -> tuple[TableEncoder | SampleEncoder, Samples, Ids]:
+) -> tuple[TableEncoder | SampleEncoder, Tabular, Ids]:
     """Return the encoder for a training set, X in the form that it encodes, and the states of the labels.
 
     `graph` is for tables. `edge_features`: whether edges have features; None means graphs only. `tell` is

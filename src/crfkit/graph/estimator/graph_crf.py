@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crfkit._types import Ids, Samples
+from crfkit._types import Ids, Samples, Tabular
 from crfkit.errors import ModelFileError
 from crfkit.graph.encoding.tables import TableEncoder
 from crfkit.graph.encoding.tables_or_graphs import learn_encoder
@@ -143,7 +143,7 @@ class GraphCRF(TableInputs, PairwiseEstimator):
         """
         return self._fit(self._training(), *self._learn(X, Y), sample_weight, callbacks)
 
-    def _learn(self, X: Samples, Y: Samples) -> tuple[Encoder, Samples, Ids]:
+    def _learn(self, X: Samples, Y: Samples) -> tuple[Encoder, Tabular, Ids]:
         return learn_encoder(
             X,
             Y,

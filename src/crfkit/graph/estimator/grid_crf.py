@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crfkit._types import Ids, Samples
+from crfkit._types import Ids, Samples, Tabular
 from crfkit.errors import ModelFileError
 from crfkit.graph.encoding.grids import EdgeFeatures, GridEncoder, loaded_edge_function, naming_images
 from crfkit.graph.estimator.pairwise import Given, PairwiseEstimator
@@ -113,7 +113,7 @@ class GridCRF(StructuredInputs, PairwiseEstimator):
         with naming_images():
             return super().path(X, Y, *args, **options)
 
-    def _learn(self, X: Samples, Y: Samples) -> tuple[Encoder, Samples, Ids]:
+    def _learn(self, X: Samples, Y: Samples) -> tuple[Encoder, Tabular, Ids]:
         encoder, states = GridEncoder.learn_images(
             X,
             Y,

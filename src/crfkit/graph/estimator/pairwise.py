@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from numpy.typing import ArrayLike
 
-from crfkit._types import Entries, Floats, Ids, Label, Samples
+from crfkit._types import Entries, Floats, Ids, Label, Samples, Tabular
 from crfkit.errors import ApproximationWarning, ParameterError
 from crfkit.graph.data import GraphData
 from crfkit.graph.inference.marginals import Engine, InferenceStatus, Marginals
@@ -40,7 +40,7 @@ class Given:
     X: Samples
     one: bool  # whether X was one graph without a list
 
-    def as_given(self, found: Samples) -> Samples:
+    def as_given(self, found: Tabular) -> Tabular:
         """Return the result of one graph by itself, of several in a list."""
         return found[0] if self.one else found
 
@@ -126,13 +126,13 @@ class PairwiseEstimator(Estimator):
             placed = replace(training, placement=there)
             return placed.path(encoder, X, states, PathOptions(strengths, n, ratio, shown), sample_weight, judge)
 
-    def _learn(self, X: Samples, Y: Samples) -> tuple[Encoder, Samples, Ids]:
+    def _learn(self, X: Samples, Y: Samples) -> tuple[Encoder, Tabular, Ids]:
         """Return an encoder that was learnt from the training set, the inputs as it takes them, and their states."""
         raise NotImplementedError
 
     # --- prediction
 
-    def predict(self, X: Samples = None, observed: Samples = None) -> Samples:
+    def predict(self, X: Samples = None, observed: Samples = None) -> Tabular:
         """Return the labels that the decoder finds best, given the labels of `observed` that are known.
 
         `observed` has the form of the labels of `fit`. Unknown labels are None, NaN or masked, and −1 unless −1 is a
@@ -143,7 +143,7 @@ class PairwiseEstimator(Estimator):
         self.decoding_ = given.model.best(given.data, given.states)
         return given.as_given(given.model.encoder.labels(self.decoding_.labels, given.data, given.X))
 
-    def predict_marginals(self, X: Samples = None, observed: Samples = None) -> Samples:
+    def predict_marginals(self, X: Samples = None, observed: Samples = None) -> Tabular:
         """Return p(label | x, observed labels) of every node, columns as in classes_.
 
         Tables: an array [samples, labels] for each variable. Graphs: an array [nodes, labels] for each graph; images:
@@ -153,7 +153,7 @@ class PairwiseEstimator(Estimator):
         marginals = self._infer(given)
         return given.as_given(given.model.encoder.by_node(marginals.nodes, given.data, given.X))
 
-    def predict_edge_marginals(self, X: Samples = None, observed: Samples = None) -> Samples:
+    def predict_edge_marginals(self, X: Samples = None, observed: Samples = None) -> Tabular:
         """Return p(label of one end, label of the other | x, observed labels) of every edge.
 
         Graphs: an array [edges, K, K] for each graph, in the order of its edges; images: in the order of
@@ -183,7 +183,7 @@ class PairwiseEstimator(Estimator):
 
     def sample(
         self, X: Samples = None, n_samples: int = 1, random_state: object = None, observed: Samples = None
-    ) -> Samples:
+    ) -> Tabular:
         """Draw labellings from p(y | x, observed labels), along a first axis of n_samples.
 
         They are independent if the graph allows exact inference; otherwise they are successive states of a Gibbs

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crfkit._types import Array, Floats, Label, Samples
+from crfkit._types import Array, Floats, Label, Samples, Tabular
 from crfkit.errors import DataError
 from crfkit.graph.encoding.grids import EdgeFeatures
 from crfkit.graph.inference.marginals import Engine
@@ -158,7 +158,7 @@ class Refiner(Estimator):
         """Return the refined probabilities [H, W, K] of each image, in the order of classes_."""
         return [p for _, p in self.refine(probabilities, images)]
 
-    def score(self, probabilities: Samples, images: Samples, masks: Samples) -> float:
+    def score(self, probabilities: Tabular, images: Tabular, masks: Tabular) -> float:
         """Return the share of known pixels of all images that `predict` labels right."""
         found = self.predict(probabilities, images)
         return pixel_accuracy(found, masks, self.ignore, len(self.classes_) > 2)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit._checks import check_count, check_optional_count
-from crfkit._types import Floats, Ids, Label, Samples
+from crfkit._types import Floats, Ids, Label, Tabular
 from crfkit.errors import DataError, ParameterError
 from crfkit.files.images import as_list
 from crfkit.graph.encoding.calibrated import CalibratedEncoder
@@ -75,7 +75,7 @@ class RefinerTraining:
         self._field_training(self.inference).check()
 
     def run(
-        self, probabilities: Samples, images: Samples, masks: Samples, callbacks: Sequence[Callback] = ()
+        self, probabilities: Tabular, images: Tabular, masks: Tabular, callbacks: Sequence[Callback] = ()
     ) -> RefinerFit:
         """Learn from probability maps, their images and masks."""
         self.check()

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from crfkit._types import Array, Label, Samples
+from crfkit._types import Array, Label, Samples, Tabular
 from crfkit.errors import ParameterError
 from crfkit.files.tables import Table
 from crfkit.graph.encoding.states import Labels
@@ -29,7 +29,7 @@ def check_table_options(missing: str, bins: Bins) -> None:
             raise ParameterError(f"bins must be None, an integer >= 2, or such integers by column, not {bins!r}")
 
 
-def bin_numbers(Y: Samples, bins: int | dict[str, int] | None) -> tuple[Samples, Cuts]:
+def bin_numbers(Y: Samples, bins: int | dict[str, int] | None) -> tuple[Tabular, Cuts]:
     """Return Y with columns of many numbers cut into `bins` groups at their quantiles, and where they were cut.
 
     A single number of groups is for all columns of measurements: numbers with more different values than that, except
@@ -79,7 +79,7 @@ def _is_scale(values: Labels) -> bool:
     return whole and bool(different[-1] - different[0] < LONGEST_SCALE)
 
 
-def apply_cuts(Y: Samples, cuts: Cuts) -> Samples:
+def apply_cuts(Y: Samples, cuts: Cuts) -> Tabular:
     """Return Y with numbers replaced by their groups; columns that already hold names of groups stay unchanged."""
     if not cuts:
         return Y

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from crfkit._types import Array, Flags, Ints, Samples
+from crfkit._types import Array, Flags, Ints, Samples, Tabular
 from crfkit.errors import DataError
 from crfkit.files.tables import Table
 from crfkit.graph.encoding.table_columns import column_names, read_columns
@@ -17,7 +17,7 @@ MISSING_OPTIONS = ("impute", "drop", "error")
 NAMED_COLUMNS = 5  # columns that a message names
 
 
-def complete_rows(Y: Samples, X: Samples, missing: str) -> tuple[Samples, Samples]:
+def complete_rows(Y: Samples, X: Samples, missing: str) -> tuple[Tabular, Tabular]:
     """Return the rows of Y, and of X, without missing cells; warn of dropped rows, or raise if `missing` is "error"."""
     names = column_names(Y, "y")
     columns = read_columns(Y, names)
@@ -38,7 +38,7 @@ def complete_rows(Y: Samples, X: Samples, missing: str) -> tuple[Samples, Sample
     return take_rows(Y, kept), _take_inputs(X, kept)
 
 
-def labelled_rows(Y: Samples, X: Samples) -> tuple[Samples, Samples]:
+def labelled_rows(Y: Samples, X: Samples) -> tuple[Tabular, Tabular]:
     """Return the rows of Y with at least one label, and those of X with means instead of gaps; warn of gaps."""
     names = column_names(Y, "y")
     columns = read_columns(Y, names)
@@ -71,7 +71,7 @@ def labelled_rows(Y: Samples, X: Samples) -> tuple[Samples, Samples]:
     return take_rows(Y, kept), _take_inputs(X, kept)
 
 
-def take_rows(table: Samples, rows: Ints) -> Samples:
+def take_rows(table: Tabular, rows: Ints) -> Tabular:
     """Return some rows of an array, a data frame, a table of a file or a list."""
     if isinstance(table, Table):
         return replace(table.rows(rows), values=[whole(column[rows]) for column in table.values])
@@ -80,7 +80,7 @@ def take_rows(table: Samples, rows: Ints) -> Samples:
     return table[rows] if hasattr(table, "shape") else [table[i] for i in rows.tolist()]
 
 
-def _take_inputs(X: Samples, rows: Ints) -> Samples:
+def _take_inputs(X: Samples, rows: Ints) -> Tabular:
     if isinstance(X, tuple):
         return tuple(None if part is None else take_rows(part, rows) for part in X)
     return None if X is None else take_rows(X, rows)
@@ -123,7 +123,7 @@ def _rows_without_input(X: Samples, n: int) -> Flags:
     return found
 
 
-def _at_means(part: Samples) -> Samples:
+def _at_means(part: Samples) -> Tabular:
     """Return inputs with missing cells replaced by the means of their columns."""
     numbers = None if part is None else _numbers(part)
     if numbers is None or not np.isnan(numbers).any():
@@ -136,7 +136,7 @@ def _at_means(part: Samples) -> Samples:
     return Table([str(name) for name in part.columns], list(filled.T), n_rows=len(filled))
 
 
-def _numbers(part: Samples) -> Samples:
+def _numbers(part: Samples) -> Tabular:
     """Return inputs as an array of doubles, NaN where one is missing; None if they are sparse or hold text."""
     if hasattr(part, "tocsr"):
         return None

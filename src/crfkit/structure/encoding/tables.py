@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit._types import Entries, Ids, Samples
+from crfkit._types import Entries, Ids, Samples, Tabular
 from crfkit.errors import DataError
 from crfkit.files import limits
 from crfkit.graph.encoding.states import Labels, check_unicode
@@ -110,7 +110,7 @@ def in_given_order(classes: Labels, kind: Any) -> Labels:
     return classes[np.argsort([ranks[label] for label in classes.tolist()], kind="stable")]
 
 
-def unordered_columns(Y: Samples, encoder: TableEncoder, binned: set[str]) -> list[str]:
+def unordered_columns(Y: Tabular, encoder: TableEncoder, binned: set[str]) -> list[str]:
     """Return the columns of more than two labels that have no order: neither numbers nor ordered categories."""
     kinds = getattr(Y, "dtypes", None) if hasattr(Y, "columns") else None
     ordered = set(binned)

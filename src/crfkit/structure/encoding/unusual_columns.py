@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import numpy as np
 
-from crfkit._values import Label, Samples
+from crfkit._values import Label, Samples, Tabular
 from crfkit.errors import DataError
 from crfkit.files.tables import Table
 from crfkit.graph.encoding.states import Labels
@@ -20,7 +20,7 @@ MISSING_TEXTS = frozenset({".", "-", "--", "na", "n.a.", "n.a", "#n/a", "missing
 MAX_SCALE_WITH_CODE_9 = 7  # 9 is a usual code for scales up to 7; on longer ones it is an answer
 
 
-def without_identifiers(Y: Samples, kept: Collection[str] = ()) -> Samples:
+def without_identifiers(Y: Samples, kept: Collection[str] = ()) -> Tabular:
     """Return Y without the columns that have a different value in every row; warn which columns these were.
 
     Whole numbers and texts can be identifiers; other numbers are measurements. Columns in `kept` stay. An array, whose
@@ -46,7 +46,7 @@ def without_identifiers(Y: Samples, kept: Collection[str] = ()) -> Samples:
     return take_columns(Y, [i for i in range(len(names)) if i not in found])
 
 
-def take_columns(table: Samples, ids: list[int]) -> Samples:
+def take_columns(table: Tabular, ids: list[int]) -> Tabular:
     """Return some columns of a data frame or of a table of a file."""
     if isinstance(table, Table):
         return table.take(ids)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from crfkit._types import Floats, Ids, Samples
+from crfkit._types import Floats, Ids, Samples, Tabular
 from crfkit.errors import DataError, ParameterError
 from crfkit.graph.encoding.tables import TableEncoder
 from crfkit.graph.inference.defaults import EXACT_ENGINES, default_engine
@@ -21,7 +21,7 @@ from crfkit.warn import warn_caller
 LARGE_SCORE_ERROR = 0.05  # standard error of a score that is worth a warning
 
 
-def given_inputs(inputs: object, X: Samples, Y: Samples = None) -> Samples:
+def given_inputs(inputs: object, X: Samples, Y: Samples = None) -> Tabular:
     """Return the inputs; warn if they were given in the old way, as X, and raise if X and Y are in the wrong order."""
     if X is None:
         return inputs
@@ -58,11 +58,11 @@ class PredictionMixin:
     def _encoder(self) -> TableEncoder:
         raise NotImplementedError
 
-    def _grouped(self, Y: Samples) -> Samples:
+    def _grouped(self, Y: Samples) -> Tabular:
         """Return Y with the groups of numbers that training has made (`bins`)."""
         return apply_cuts(Y, dict(self._record.bins))
 
-    def predict(self, X: Samples = None) -> Samples:
+    def predict(self, X: Samples = None) -> Tabular:
         """Return labels [samples, variables].
 
         With inputs X, they are the most probable labelling. Without inputs, X is a table like Y, and each variable
@@ -91,7 +91,7 @@ class PredictionMixin:
         self.inference_status_ = marginals.status
         return encoder.by_node(marginals.nodes, data, X)
 
-    def complete(self, Y: Samples, X: Samples = None, *, inputs: object = None) -> Samples:
+    def complete(self, Y: Samples, X: Samples = None, *, inputs: object = None) -> Tabular:
         """Return Y with missing labels (None, NaN) filled in: the most probable ones given all others."""
         model, encoder = self._fitted(), self._encoder()
         X, Y = given_inputs(inputs, X), self._grouped(Y)
@@ -101,7 +101,7 @@ class PredictionMixin:
 
     def sample(
         self, n_samples: int = 1, X: Samples = None, random_state: object = None, *, inputs: object = None
-    ) -> Samples:
+    ) -> Tabular:
         """Draw labellings from the field: [n_samples, variables]; with inputs [n_samples, rows of X, variables].
 
         They are independent where the graph allows exact inference. Otherwise they are particles that are carried from
