@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -13,11 +13,8 @@ from numpy.typing import DTypeLike
 from crfkit._types import Array, Features, Floats, Sparse, Tabular
 from crfkit.errors import DataError, ParameterError
 
-if TYPE_CHECKING:
-    from crfkit.protocols import Vector
 
-
-def unmasked(values: Vector, what: str) -> Vector:
+def unmasked(values: Tabular, what: str) -> Tabular:
     """Return values that are no masked array; raise DataError if entries of one are masked."""
     if type(values) is np.ndarray or not isinstance(values, np.ndarray) or not isinstance(values, np.ma.MaskedArray):
         return values
@@ -30,13 +27,13 @@ def unmasked(values: Vector, what: str) -> Vector:
 
 
 def whole_numbers(
-    values: Vector, what: str, shape: tuple[int, ...] | None = None, dtype: DTypeLike = np.int32, floats: bool = False
+    values: Tabular, what: str, shape: tuple[int, ...] | None = None, dtype: DTypeLike = np.int32, floats: bool = False
 ) -> Array:
     """Return a new array of integers that fit the type and the shape; with `floats`, 2.0 counts as an integer."""
     return np.array(_whole(values, what, shape, dtype, floats), dtype=dtype, order="C")
 
 
-def index_array(values: Vector, what: str, dtype: DTypeLike = np.int32) -> Array:
+def index_array(values: Tabular, what: str, dtype: DTypeLike = np.int32) -> Array:
     """Return contiguous integers that fit the type: the same array if it is contiguous and of this type."""
     values = unmasked(values, what)
     if not isinstance(values, np.ndarray) or values.dtype != dtype:
@@ -49,7 +46,7 @@ def ascends(values: Array) -> bool:
     return not bool(np.any(values[1:] < values[:-1]))
 
 
-def _whole(values: Vector, what: str, shape: tuple[int, ...] | None, dtype: DTypeLike, floats: bool) -> Array:
+def _whole(values: Tabular, what: str, shape: tuple[int, ...] | None, dtype: DTypeLike, floats: bool) -> Array:
     try:
         array = np.asarray(unmasked(values, what))
     except (TypeError, ValueError) as error:
@@ -71,7 +68,7 @@ def _whole(values: Vector, what: str, shape: tuple[int, ...] | None, dtype: DTyp
     return array
 
 
-def weights_of(values: Vector, what: str, count: int) -> Floats:
+def weights_of(values: Tabular, what: str, count: int) -> Floats:
     """Return `count` finite weights >= 0; `what` names in errors what has a weight."""
     values = unmasked(values, f"the weights of {what}s")
     try:
@@ -143,14 +140,14 @@ def _still_checked(matrix: Sparse) -> bool:
     return same and not offsets.flags.writeable and not ids.flags.writeable
 
 
-def _indices(values: Vector, what: str) -> Array:
+def _indices(values: Tabular, what: str) -> Array:
     array = np.array(unmasked(values, what))
     if array.dtype.kind not in "iu" or array.ndim != 1:
         raise DataError(f"{what}: not a valid matrix; its indices are {array.dtype} of shape {array.shape}")
     return array
 
 
-def _numbers(values: Vector, what: str) -> Floats:
+def _numbers(values: Tabular, what: str) -> Floats:
     array = np.asarray(unmasked(values, what))
     if array.dtype.kind not in "biuf":
         raise DataError(f"{what} must be numbers, not {array.dtype}")
