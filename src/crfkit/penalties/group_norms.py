@@ -26,8 +26,7 @@ from crfkit.penalties.group_rows import (
     threshold,
 )
 from crfkit.penalties.l1 import L1
-from crfkit.protocols import BlockNorm, Capability, EpigraphPenalty, Kind, Loss, Penalty, Selection, Vector
-from crfkit.protocols.penalty import Place
+from crfkit.protocols import BlockNorm, Capability, EpigraphPenalty, Kind, Loss, Penalty, Place, Selection, Vector
 
 KINDS = frozenset({Kind.GROUP, Kind.PROX, Kind.EPIGRAPH})
 

@@ -9,8 +9,7 @@ from crfkit._checks import check_strength
 from crfkit.arrays import sum_absolute
 from crfkit.errors import ParameterError
 from crfkit.parameters import Parameters
-from crfkit.protocols import BlockNorm, EpigraphPenalty, Kind, Selection, Vector
-from crfkit.protocols.penalty import Place
+from crfkit.protocols import BlockNorm, EpigraphPenalty, Kind, Place, Selection, Vector
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,12 @@ from crfkit.protocols import (
     Kind,
     Loss,
     Penalty,
+    Place,
     RestPenalty,
     Selection,
     SmoothPenalty,
     Vector,
 )
-from crfkit.protocols.penalty import Place
 
 SINGLE = frozenset({Kind.L1, Kind.ORTHANTS})  # non-smooth in single weights
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crfkit._types import Ids
+from crfkit._types import Ids, Vector
 from crfkit.chain.data import SequenceData
 from crfkit.chain.inference import ChainInference
 from crfkit.chain.training.early_stopping import all_weights
@@ -17,7 +17,6 @@ from crfkit.errors import StopTraining
 
 if TYPE_CHECKING:
     from crfkit.chain.fields.field import ChainField
-    from crfkit.protocols import Vector
     from crfkit.solvers.parts.loop import Iteration
 
 
