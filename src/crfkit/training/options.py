@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from crfkit._checks import check_optional_count
 from crfkit._checks import make_seed as make_seed
-from crfkit.errors import ParameterError
+from crfkit.errors import ParameterError, option_error
 from crfkit.protocols import Penalty
 
 if TYPE_CHECKING:  # solvers take longest to load and are needed by training alone
@@ -31,9 +31,9 @@ class SolverOptions:
         """Raise ParameterError if an option is out of range."""
         check_optional_count(max_iterations=self.max_iterations, n_threads=self.n_threads)
         if isinstance(self.tolerance, (int, float)) and not self.tolerance >= 0:
-            raise ParameterError(f"tolerance must be >= 0, not {self.tolerance!r}")
+            raise option_error("tolerance", f" must be >= 0, not {self.tolerance!r}")
         if not isinstance(self.tolerance, numbers.Real) and not hasattr(self.tolerance, "satisfied"):
-            raise ParameterError(f"tolerance must be a number or a stopping rule, not {self.tolerance!r}")
+            raise option_error("tolerance", f" must be a number or a stopping rule, not {self.tolerance!r}")
         if self.penalty is not None and (isinstance(self.penalty, type) or not isinstance(self.penalty, Penalty)):
             raise ParameterError(f"penalty must be a member of crfkit.penalties such as L2(1.0), not {self.penalty!r}")
         self.make_solver()
