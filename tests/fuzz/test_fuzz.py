@@ -1,10 +1,12 @@
 """A few cases of every target of the fuzzer, always the same ones; `make fuzz` runs more."""
 
+import random
 import sys
 
 import pytest
 
 from fuzz.campaign import Campaign, Options
+from fuzz.imported import change_wapiti
 from fuzz.target import Target
 from fuzz.targets import find_targets
 from fuzz.watched import Worker
@@ -27,6 +29,12 @@ def test_cases_depend_on_their_number_alone():
     cases = [target.case(valid, 7, n) for n in range(1, 20)]
     assert cases == [target.case(valid, 7, n) for n in range(1, 20)]
     assert len({*cases, *(target.case(valid, 8, n) for n in range(1, 20))}) > 30
+
+
+def test_lines_of_a_broken_model_can_be_changed_again():
+    """A name that got a line end leaves a line such as "407:a=", which has a sign but no number in front of it."""
+    broken = b"407:a=b\n5=0x1p+0\n"
+    assert len({change_wapiti(broken, random.Random(n)) for n in range(40)}) > 10
 
 
 def test_each_target_has_a_name_of_its_own():
