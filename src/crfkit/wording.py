@@ -41,6 +41,8 @@ def shortened(text: str, length: int = 400) -> str:
 def printable(text: str) -> str:
     """Return a text for the terminal: line ends and tabs stay, other control characters are shown as escapes.
 
+    So are lone surrogates, which no encoding has.
+
     Names in models and files may hold anything, such as a sequence that clears the screen or turns a line around.
 
     >>> print(printable("B-\\x1b[2J"))
@@ -53,4 +55,4 @@ def printable(text: str) -> str:
 
 _CONTROLS = frozenset(
     map(chr, [*range(9), *range(11, 32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)])
-)
+) | frozenset(map(chr, range(0xD800, 0xE000)))

@@ -95,3 +95,4 @@ def test_errors_of_wapitis_command_show_escapes(tmp_path, capfd):
 def test_printable():
     assert printable("नमस्ते\tx\ny👩\u200d👧") == "नमस्ते\tx\ny👩\u200d👧"
     assert printable("a\u202eb\x9b\x07") == r"a\u202eb\x9b\x07"
+    assert printable("B-\ud800") == r"B-\ud800"
