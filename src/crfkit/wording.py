@@ -38,6 +38,18 @@ def shortened(text: str, length: int = 400) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def quoted(value: object) -> str:
+    """Return what a person gave, as Python writes it; its type if that fails, as for a list that is nested too deep.
+
+    >>> quoted("x"), quoted(None)
+    ("'x'", 'None')
+    """
+    try:
+        return shortened(repr(value))
+    except Exception:  # whatever an object of the caller's raises
+        return f"an object of type {type(value).__name__} that cannot be printed"
+
+
 def printable(text: str) -> str:
     """Return a text for the terminal: line ends and tabs stay, other control characters are shown as escapes.
 

@@ -11,6 +11,7 @@ from crfkit._checks import check_optional_count
 from crfkit._checks import make_seed as make_seed
 from crfkit.errors import ParameterError, option_error
 from crfkit.protocols import Penalty
+from crfkit.wording import quoted
 
 if TYPE_CHECKING:  # solvers take longest to load and are needed by training alone
     from crfkit.solvers import StoppingRule
@@ -33,9 +34,11 @@ class SolverOptions:
         if isinstance(self.tolerance, (int, float)) and not self.tolerance >= 0:
             raise option_error("tolerance", f" must be >= 0, not {self.tolerance!r}")
         if not isinstance(self.tolerance, numbers.Real) and not hasattr(self.tolerance, "satisfied"):
-            raise option_error("tolerance", f" must be a number or a stopping rule, not {self.tolerance!r}")
+            raise option_error("tolerance", f" must be a number or a stopping rule, not {quoted(self.tolerance)}")
         if self.penalty is not None and (isinstance(self.penalty, type) or not isinstance(self.penalty, Penalty)):
-            raise ParameterError(f"penalty must be a member of crfkit.penalties such as L2(1.0), not {self.penalty!r}")
+            raise ParameterError(
+                f"penalty must be a member of crfkit.penalties such as L2(1.0), not {quoted(self.penalty)}"
+            )
         self.make_solver()
 
     def make_solver(self, **options: Any) -> Any:
