@@ -74,6 +74,7 @@ def _entries(required: Mapping[str, Callable[[Any], bool]], **optional: Callable
 
 
 _maybe_number = _or_none(_number)
+_numbers = _list_of(_number)
 SCHEMA: dict[str, Callable[[Any], bool]] = {
     "objective": _or_none(_text),
     "value": _maybe_number,
@@ -109,7 +110,14 @@ SCHEMA: dict[str, Callable[[Any], bool]] = {
         refit=_or_none(_entries({"by": _text}, mismatch=_maybe_number)),
         stability=_list_of(_row(_count, _number)),
         entries=_list_of(_row(_count, _number)),
-        bins=lambda value: isinstance(value, dict) and all(map(_list_of(_number), value.values())),
+        input_scales=_or_none(
+            _entries(
+                {"shared": _numbers, "own": _numbers},
+                shared_means=_or_none(_numbers),
+                own_means=_or_none(_numbers),
+            )
+        ),
+        bins=lambda value: isinstance(value, dict) and all(map(_numbers, value.values())),
     ),
 }
 

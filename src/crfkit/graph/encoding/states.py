@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from crfkit._types import Ids
 from crfkit.errors import DataError, ModelFileError
+from crfkit.wording import quoted
 
 Labels = NDArray[Any]
 UNKNOWN = -1  # the state number
@@ -130,11 +131,11 @@ def _check_one_kind(items: Sequence[Any], what: str) -> None:
         first, second = sorted(kinds)[:2]
         examples = [next(v for v in items if type(v) is kinds[name]) for name in (first, second)]
         raise DataError(
-            f"{what} holds {examples[0]!r} ({first}) and {examples[1]!r} ({second}); labels are strings or numbers, of "
-            "one kind"
+            f"{what} holds {quoted(examples[0])} ({first}) and {quoted(examples[1])} ({second}); labels "
+            "are strings or numbers, of one kind"
         )
 
 
 def _odd(items: Sequence[Any]) -> str:
     kinds = {type(v).__name__: v for v in items}
-    return " and ".join(f"{v!r}" for v in list(kinds.values())[:2])
+    return " and ".join(quoted(v) for v in list(kinds.values())[:2])
