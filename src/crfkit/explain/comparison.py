@@ -158,13 +158,15 @@ def compare(
 
 
 def in_one_scheme(gold: Rows, first: Rows, second: Rows) -> tuple[Rows, Rows, tuple[str, ...]]:
-    """Return the labels of both taggers in the tagging scheme of the gold ones, and sentences that say so."""
+    """Return the labels of both taggers in the tagging scheme of the gold ones, with a note for each that was converted."""
     notes = []
     rewritten = [in_scheme_of(gold, rows) for rows in (first, second)]
     for name, found in zip("AB", rewritten, strict=True):
         if found.scheme is not None:
             origin, target = map(str.upper, found.scheme)
-            notes.append(f"the labels of {name} are {origin}; they were converted to {target}, that of the gold labels")
+            notes.append(
+                f"the labels of {name} are {origin}; they were converted to {target}, the scheme of the gold labels"
+            )
     return rewritten[0].labels, rewritten[1].labels, tuple(notes)
 
 
