@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from crfkit._types import Array, Features, Floats, Sparse, Tabular
-from crfkit.errors import DataError, ParameterError
+from crfkit.errors import DataError, ParameterError, option_error
+from crfkit.wording import quoted
 
 
 def unmasked(values: Tabular, what: str) -> Tabular:
@@ -194,7 +195,7 @@ def check_features(features: Features, what: str) -> Features:
 def check_online(max_iterations: int, seed: int) -> None:
     """Raise ParameterError unless max_iterations and seed are integers >= 0."""
     if max_iterations < 0:
-        raise ParameterError(f"max_iterations must be >= 0, not {max_iterations!r}")
+        raise option_error("max_iterations", f" must be >= 0, not {max_iterations!r}")
     check_count(0, seed=seed)
 
 
@@ -207,14 +208,14 @@ def check_count(least: int = 1, /, **options: Any) -> None:
     """Raise ParameterError unless each option is an integer >= `least`."""
     for name, value in options.items():
         if not is_whole(value) or value < least:
-            raise ParameterError(f"{name} must be an integer >= {least}, not {value!r}")
+            raise option_error(name, f" must be an integer >= {least}, not {quoted(value)}")
 
 
 def check_optional_count(**options: Any) -> None:
     """Raise ParameterError unless each option is None or an integer >= 1."""
     for name, value in options.items():
         if value is not None and (not is_whole(value) or value < 1):
-            raise ParameterError(f"{name} must be None or an integer >= 1, not {value!r}")
+            raise option_error(name, f" must be None or an integer >= 1, not {quoted(value)}")
 
 
 def make_seed(random_state: Any, default: int | None = 0) -> int:
@@ -231,14 +232,14 @@ def make_seed(random_state: Any, default: int | None = 0) -> int:
         return int(random_state.randint(2**31 - 1))
     if random_state is None or isinstance(random_state, np.random.Generator):
         return int(np.random.default_rng(random_state).integers(2**31))
-    raise ParameterError(f"random_state must be an integer, a generator of NumPy or None, not {random_state!r}")
+    raise ParameterError(f"random_state must be an integer, a generator of NumPy or None, not {quoted(random_state)}")
 
 
 def check_positive(**options: float) -> None:
     """Raise ParameterError unless each option is a finite number > 0."""
     for name, value in options.items():
         if not (math.isfinite(value) and value > 0):
-            raise ParameterError(f"{name} must be a finite number > 0, not {value!r}")
+            raise option_error(name, f" must be a finite number > 0, not {quoted(value)}")
 
 
 def check_strength(what: str, strength: float) -> None:

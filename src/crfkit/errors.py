@@ -16,7 +16,7 @@ class CrfkitError(Exception):
 
     path: Any = None  # the file that the message names, if it does
     sample: int | None = None  # the number of the graph, row or image that the message begins with
-    problem: str = ""  # what follows the sample in the message
+    problem: str = ""  # what follows the sample, or the option, in the message
 
     def in_file(self: Error, path: str | Path) -> Error:
         """Return the error with a file in front of its message, unless it names one already."""
@@ -92,6 +92,20 @@ class EncodingError(ModelFileError):
 
 class ParameterError(CrfkitError, ValueError):
     """An option outside its range, or a name that does not exist."""
+
+    option: str | None = None  # the name of the option that the message begins with; `problem` follows it
+
+
+def option_error(option: str, problem: str) -> ParameterError:
+    """Return an error about an option by name, which the command line writes in its own way.
+
+    >>> error = option_error("n_threads", " must be an integer >= 1")
+    >>> str(error), error.option
+    ('n_threads must be an integer >= 1', 'n_threads')
+    """
+    error = ParameterError(f"{option}{problem}")
+    error.option, error.problem = option, problem
+    return error
 
 
 class LimitError(CrfkitError, ValueError):

@@ -38,8 +38,22 @@ def shortened(text: str, length: int = 400) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def quoted(value: object) -> str:
+    """Return what a person gave, as Python writes it; its type if that fails, as for a list that is nested too deep.
+
+    >>> quoted("x"), quoted(None)
+    ("'x'", 'None')
+    """
+    try:
+        return shortened(repr(value))
+    except Exception:  # whatever an object of the caller's raises
+        return f"an object of type {type(value).__name__} that cannot be printed"
+
+
 def printable(text: str) -> str:
     """Return a text for the terminal: line ends and tabs stay, other control characters are shown as escapes.
+
+    So are lone surrogates, which no encoding has.
 
     Names in models and files may hold anything, such as a sequence that clears the screen or turns a line around.
 
@@ -53,4 +67,4 @@ def printable(text: str) -> str:
 
 _CONTROLS = frozenset(
     map(chr, [*range(9), *range(11, 32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)])
-)
+) | frozenset(map(chr, range(0xD800, 0xE000)))

@@ -16,6 +16,7 @@ import pytest
 from crfkit import ChainCRF, read_columns
 from crfkit.cli.demo.data import TEMPLATE
 from crfkit.explain.report.data import make_report
+from crfkit.schemes import convert_tags
 from crfkit.synthetic import entity_corpus, write_columns
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -71,6 +72,17 @@ def test_compare(call, workspace):
     given = (workspace / "test.txt").read_bytes()
     again = call("compare", "weak.crf", "model.crf", "-", "--samples", "300", "--json", stdin=given)
     assert json.loads(again.out) == told
+
+
+def test_compare_shows_labels_in_the_scheme_in_which_they_are_counted(call, workspace):
+    (workspace / "train1.txt").write_bytes(call("convert-tags", "train.txt", "--to", "iob1").stdout)
+    call("train", "train1.txt", "--template", "template", "--model", "iob1.crf", "--l2", "20")
+    told = json.loads(call("compare", "iob1.crf", "model.crf", "test.txt", "--samples", "300", "--json").out)
+    assert told["notes"] == ["the labels of A are IOB1; they were converted to IOB2, that of the gold labels"]
+    assert told["differing"]
+    for row in told["differing"]:
+        assert row["a"] != row["b"]
+        assert convert_tags([row["a"]], "iobes", source="iob2")  # a label that is not IOB2 would be an error
 
 
 # --- texts from data

@@ -263,7 +263,7 @@ def test_train_names_what_is_wrong(folders, fails):
     [
         (("--size", "80"), "--size must be HEIGHTxWIDTH"),
         (("--size", "0x10"), "--size must be"),
-        (("--block", "0"), "block_size must be"),
+        (("--block", "0"), "--block must be"),
         (("--features", "hog"), "features must be"),
         (("--features", ""), "no features"),
         (("--inference", "magic"), "unknown inference 'magic'"),
@@ -275,7 +275,7 @@ def test_train_names_what_is_wrong(folders, fails):
         (("--mu", "0.1", "--solver", "lbfgs"), "the solver lbfgs has no --mu"),
         (("--model", "images"), "same file"),
         (("--model", "nowhere/m.crf"), "cannot write nowhere/m.crf"),
-        (("--threads", "0"), "n_threads"),
+        (("--threads", "0"), "--threads must be"),
     ],
 )
 def test_options_out_of_range(folders, fails, options, said):

@@ -25,6 +25,7 @@ WAPITI = MODEL.replace(b"1:N,", b"3:B-x,").replace(b"1:D,", b"1:O,")  # labels t
 
 
 NETSTRING = re.compile(rb"\d+:(.*),")
+WEIGHT = re.compile(rb"(\d+)=(.*)")
 
 
 def change_wapiti(valid: bytes, rng: random.Random) -> bytes:
@@ -38,9 +39,9 @@ def change_wapiti(valid: bytes, rng: random.Random) -> bytes:
         if name:
             text = change_lines(name[1], rng)
             lines[at] = b"%d:%s," % (len(text), text)
-        elif b"=" in lines[at]:
-            place, _, weight = lines[at].partition(b"=")
-            number = rng.choice((int(place) + 1, int(place) - 1, 0, 21, 22, 2**31, 2**63, 2**64))
+        elif found := WEIGHT.fullmatch(lines[at]):
+            place, weight = int(found[1]), found[2]
+            number = rng.choice((place + 1, place - 1, 0, 21, 22, 2**31, 2**63, 2**64))
             value = rng.choice((weight, b"0x1p+1023", b"-inf", b"nan", b"0x0p+0", b"1e999", b"0x1p-1074"))
             lines[at] = b"%d=%s" % (number, value)
     return b"\n".join(lines)

@@ -1,12 +1,15 @@
 """A few cases of every target of the fuzzer, always the same ones; `make fuzz` runs more."""
 
+import random
 import sys
 
 import pytest
 
 from fuzz.campaign import Campaign, Options
+from fuzz.imported import change_wapiti
 from fuzz.target import Target
 from fuzz.targets import find_targets
+from fuzz.values import change_json, copied
 from fuzz.watched import Worker
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="workers are watched in /proc")
@@ -27,6 +30,22 @@ def test_cases_depend_on_their_number_alone():
     cases = [target.case(valid, 7, n) for n in range(1, 20)]
     assert cases == [target.case(valid, 7, n) for n in range(1, 20)]
     assert len({*cases, *(target.case(valid, 8, n) for n in range(1, 20))}) > 30
+
+
+def test_deep_trees_can_be_changed_again():
+    tree, deep = {"a": [1, {"b": 2}]}, 0
+    for _ in range(5000):
+        deep = [deep]
+    copy = copied({**tree, "deep": deep})
+    assert copy["a"] == tree["a"]
+    assert copy["a"][1] is not tree["a"][1]
+    assert all(isinstance(change_json({"deep": deep}, random.Random(n)), dict) for n in range(10))
+
+
+def test_lines_of_a_broken_model_can_be_changed_again():
+    """A name that got a line end leaves a line such as "407:a=", which has a sign but no number in front of it."""
+    broken = b"407:a=b\n5=0x1p+0\n"
+    assert len({change_wapiti(broken, random.Random(n)) for n in range(40)}) > 10
 
 
 def test_each_target_has_a_name_of_its_own():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import random
 from typing import Any
@@ -97,9 +96,22 @@ def places(tree: Any) -> list[tuple[Any, Any]]:
     return found
 
 
+def copied(tree: Any) -> Any:
+    """Return a deep copy of a JSON tree, which may be nested deeper than Python's stack."""
+    root = [tree]
+    waiting: list[Any] = [root]
+    while waiting:
+        at = waiting.pop()
+        for key in list(at) if isinstance(at, dict) else range(len(at)):
+            if isinstance(at[key], (dict, list)):
+                at[key] = at[key].copy()
+                waiting.append(at[key])
+    return root[0]
+
+
 def change_json(tree: dict[str, Any], rng: random.Random) -> dict[str, Any]:
     """Return a copy of a JSON object in which one value is replaced, removed, added, repeated or exchanged."""
-    tree = copy.deepcopy(tree)
+    tree = copied(tree)
     found = places(tree)
     if not found:
         return {rng.choice(KEYS): hostile(rng)}
@@ -110,7 +122,7 @@ def change_json(tree: dict[str, Any], rng: random.Random) -> dict[str, Any]:
             del at[key]
         case 1:
             if isinstance(at, list):
-                at.insert(key, copy.deepcopy(at[key]) if rng.random() < 0.5 else hostile(rng))
+                at.insert(key, copied(at[key]) if rng.random() < 0.5 else hostile(rng))
             else:
                 at[rng.choice(KEYS)] = hostile(rng)
         case 2:
@@ -118,7 +130,7 @@ def change_json(tree: dict[str, Any], rng: random.Random) -> dict[str, Any]:
             (rng.choice(inner) if inner else tree)[rng.choice(KEYS)] = hostile(rng)
         case 3:
             other, place = rng.choice(found)
-            at[key], other[place] = copy.deepcopy(other[place]), copy.deepcopy(at[key])
+            at[key], other[place] = copied(other[place]), copied(at[key])
         case 4 | 5 if isinstance(at[key], (int, float)) and not isinstance(at[key], bool):
             at[key] = near(at[key], rng)
         case 4 | 5 if isinstance(at[key], str):

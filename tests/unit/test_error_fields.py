@@ -7,7 +7,15 @@ import pytest
 
 from crfkit import Graph
 from crfkit.convert import load
-from crfkit.errors import DataError, EncodingError, LimitError, ModelFileError, ParameterError, sample_error
+from crfkit.errors import (
+    DataError,
+    EncodingError,
+    LimitError,
+    ModelFileError,
+    ParameterError,
+    option_error,
+    sample_error,
+)
 from crfkit.files import limits
 from crfkit.files.images import read_image
 from crfkit.graph.fields.potentials import Potentials
@@ -35,6 +43,8 @@ def test_fields_survive_pickling(line):
     assert (error.path, error.line, str(error)) == ("x.txt", line, f"x.txt:{f'{line}:' if line else ''} it is empty")
     error = pickle.loads(pickle.dumps(sample_error(ParameterError, 2, " has a cycle")))
     assert str(error.of_sample("row 2")) == "row 2 has a cycle"
+    error = pickle.loads(pickle.dumps(option_error("order", " must be 1 or 2")))
+    assert (str(error), error.option, error.problem) == ("order must be 1 or 2", "order", " must be 1 or 2")
 
 
 def test_errors_about_images_know_their_file(tmp_path):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from crfkit import ChainCRF, Graph, _core
+from crfkit import ChainCRF, Graph, StructureLearner, _core
 from crfkit.compat.pycrfsuite import ItemSequence
 from crfkit.convert import crfsuite
 from crfkit.errors import DataError, ParameterError
@@ -288,6 +288,38 @@ def test_sets_of_names_are_lists_of_names():
 
 
 # --- numbers that are none, graphs that no machine holds
+
+
+class Unspeakable:
+    def __repr__(self):
+        raise IndexError("nothing to show")
+
+
+def nested(depth):
+    value = 0
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"penalty": nested(100_000)},
+        {"max_iterations": nested(100_000)},
+        {"penalty": Unspeakable()},
+        {"n_threads": Unspeakable()},
+    ],
+)
+def test_options_that_cannot_be_printed(options):
+    with pytest.raises(ParameterError, match=r"not an object of type .* that cannot be printed"):
+        ChainCRF(**options).fit(X, Y)
+
+
+def test_labels_that_cannot_be_printed():
+    labels = np.array([[0, 1], [1, Unspeakable()]], dtype=object)
+    with pytest.raises(DataError, match="holds 1 and an object of type Unspeakable that cannot be printed"):
+        StructureLearner().fit(labels)
 
 
 def test_weights_that_are_no_numbers():

@@ -211,6 +211,21 @@ def test_bins_of_columns_that_cannot_be_cut(survey):
             StructureLearner(bins=bins).fit(survey.drop(columns="id"))
 
 
+@pytest.mark.filterwarnings("ignore:1,000 of 3,000 labels are missing")
+@pytest.mark.parametrize("bins", [3, {"empty": 3}])
+def test_a_column_without_values_cannot_be_cut(survey, bins):
+    with pytest.raises(DataError, match="column empty has no label in any row"):
+        StructureLearner(bins=bins).fit(survey[["q0", "q1"]].assign(empty=np.nan))
+
+
+@pytest.mark.filterwarnings(
+    "ignore:column endless is constant", "ignore:no edge was selected", "ignore:the graph is empty"
+)
+def test_a_column_without_end_is_no_scale(survey):
+    found = StructureLearner(bins=3, edge_strength=1000.0).fit(survey[["q0"]].assign(endless=np.inf))
+    assert found.edges_ == []
+
+
 def test_identifiers_in_arrays_are_refused(small):
     Y = np.column_stack([np.arange(1000), small[:, :3]])
     with pytest.raises(

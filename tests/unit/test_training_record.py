@@ -26,6 +26,8 @@ STRUCTURE = {
     "refit": {"by": "exact"},
     "stability": [],
     "entries": [],
+    "input_scales": {"shared": [1.0], "own": [], "shared_means": [0.0], "own_means": None},
+    "bins": {"y0": [1.0]},
 }
 RECORD = {
     "structure": STRUCTURE,

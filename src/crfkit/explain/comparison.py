@@ -13,6 +13,7 @@ from crfkit._types import Entries, Floats, Label
 from crfkit.errors import DataError, ParameterError
 from crfkit.schemes import are_phrases, in_scheme_of, phrases
 
+Rows = list[list[Label]]
 MAX_NUMBERS_AT_ONCE = 5_000_000  # numbers that are drawn at once
 
 
@@ -114,15 +115,7 @@ def compare(
             raise DataError(f"the labels of {name} do not fit the gold labels: sequences or their lengths differ")
     if not gold:
         raise DataError("there are no sequences to compare")
-    notes = []
-    for k, name in enumerate("AB"):
-        rewritten = in_scheme_of(gold, (first, second)[k])
-        if rewritten.scheme is not None:
-            origin, target = map(str.upper, rewritten.scheme)
-            notes.append(
-                f"the labels of {name} are {origin}; they were converted to {target}, the scheme of the gold labels"
-            )
-            first, second = (rewritten.labels, second) if k == 0 else (first, rewritten.labels)
+    first, second, notes = in_one_scheme(gold, first, second)
     counts = [sentence_counts(gold, rows) for rows in (first, second)]
     differing = [n for n, rows in enumerate(zip(first, second, strict=True)) if rows[0] != rows[1]]
     right = [c["right"] for c in counts]
@@ -160,8 +153,21 @@ def compare(
         worse=[n for n in differing if right[1][n] < right[0][n]],
         confidence=confidence,
         samples=samples,
-        notes=tuple(notes),
+        notes=notes,
     )
+
+
+def in_one_scheme(gold: Rows, first: Rows, second: Rows) -> tuple[Rows, Rows, tuple[str, ...]]:
+    """Return the labels of both taggers in the tagging scheme of the gold ones, and a note for each that was converted."""
+    notes = []
+    rewritten = [in_scheme_of(gold, rows) for rows in (first, second)]
+    for name, found in zip("AB", rewritten, strict=True):
+        if found.scheme is not None:
+            origin, target = map(str.upper, found.scheme)
+            notes.append(
+                f"the labels of {name} are {origin}; they were converted to {target}, the scheme of the gold labels"
+            )
+    return rewritten[0].labels, rewritten[1].labels, tuple(notes)
 
 
 def check_sampling(samples: int, confidence: float) -> None:

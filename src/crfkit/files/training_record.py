@@ -76,6 +76,7 @@ def _entries(required: Mapping[str, Check], **optional: Check) -> Check:
 
 
 _maybe_number = _or_none(_number)
+_numbers = _list_of(_number)
 SCHEMA: dict[str, Check] = {
     "objective": _or_none(_text),
     "value": _maybe_number,
@@ -111,7 +112,14 @@ SCHEMA: dict[str, Check] = {
         refit=_or_none(_entries({"by": _text}, mismatch=_maybe_number)),
         stability=_list_of(_row(_count, _number)),
         entries=_list_of(_row(_count, _number)),
-        bins=lambda value: isinstance(value, dict) and all(map(_list_of(_number), value.values())),
+        input_scales=_or_none(
+            _entries(
+                {"shared": _numbers, "own": _numbers},
+                shared_means=_or_none(_numbers),
+                own_means=_or_none(_numbers),
+            )
+        ),
+        bins=lambda value: isinstance(value, dict) and all(map(_numbers, value.values())),
     ),
 }
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from crfkit._checks import check_strength
 from crfkit.arrays import add_and_measure, add_scaled, dot
-from crfkit.errors import ParameterError
+from crfkit.errors import ParameterError, option_error
 from crfkit.parameters import Parameters
 from crfkit.protocols import Kind, SmoothPenalty, Vector
 
@@ -40,7 +40,7 @@ class L2(Parameters, SmoothPenalty):
     def from_crfsuite(cls, c2: float) -> L2:
         """CRFsuite's ``c2·‖w‖²``."""
         if not c2 >= 0:
-            raise ParameterError(f"c2 must be >= 0, not {c2!r}")
+            raise option_error("c2", f" must be >= 0, not {c2!r}")
         return cls(2.0 * c2)
 
     @classmethod

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from crfkit._checks import check_optional_count
 from crfkit._checks import make_seed as make_seed
 from crfkit._values import Record
-from crfkit.errors import ParameterError
+from crfkit.errors import ParameterError, option_error
 from crfkit.protocols import Penalty, Solver
+from crfkit.wording import quoted
 
 if TYPE_CHECKING:  # solvers take longest to load and are needed by training alone
     from crfkit.solvers import StoppingRule
@@ -31,11 +32,13 @@ class SolverOptions:
         """Raise ParameterError if an option is out of range."""
         check_optional_count(max_iterations=self.max_iterations, n_threads=self.n_threads)
         if isinstance(self.tolerance, (int, float)) and not self.tolerance >= 0:
-            raise ParameterError(f"tolerance must be >= 0, not {self.tolerance!r}")
+            raise option_error("tolerance", f" must be >= 0, not {self.tolerance!r}")
         if not isinstance(self.tolerance, numbers.Real) and not hasattr(self.tolerance, "satisfied"):
-            raise ParameterError(f"tolerance must be a number or a stopping rule, not {self.tolerance!r}")
+            raise option_error("tolerance", f" must be a number or a stopping rule, not {quoted(self.tolerance)}")
         if self.penalty is not None and (isinstance(self.penalty, type) or not isinstance(self.penalty, Penalty)):
-            raise ParameterError(f"penalty must be a member of crfkit.penalties such as L2(1.0), not {self.penalty!r}")
+            raise ParameterError(
+                f"penalty must be a member of crfkit.penalties such as L2(1.0), not {quoted(self.penalty)}"
+            )
         self.make_solver()
 
     def make_solver(self, **options: object) -> Any:

@@ -22,7 +22,7 @@ from crfkit.chain.fields.screened import screened
 from crfkit.chain.losses.precision import check_precision
 from crfkit.chain.training.position_weights import check_class_weight, weighted
 from crfkit.chain.training.screening import l1_strengths, taken
-from crfkit.errors import DataError, ParameterError
+from crfkit.errors import DataError, ParameterError, option_error
 from crfkit.files.tagged import find_line, source_name
 from crfkit.losses import LOSSES
 from crfkit.protocols import Capability, Loss, LossOptions, Penalty
@@ -85,7 +85,7 @@ class ChainOptions:
     def check(self) -> None:
         """Raise ParameterError if an option is out of range."""
         if not isinstance(self.min_frequency, numbers.Integral) or self.min_frequency < 1:
-            raise ParameterError(f"min_frequency must be an integer >= 1, not {self.min_frequency!r}")
+            raise option_error("min_frequency", f" must be an integer >= 1, not {self.min_frequency!r}")
         self.options.check()
         check_hash_bits(self.hash_bits)
         check_precision(self.precision)
@@ -102,7 +102,7 @@ class ChainOptions:
         elif self.cost is not None:
             raise ParameterError("a function as loss takes no cost; give it to the loss that the function makes")
         if isinstance(self.order, bool) or not isinstance(self.order, (int, np.integer)) or self.order not in (1, 2):
-            raise ParameterError(f"order must be 1 or 2, not {self.order!r}")
+            raise option_error("order", f" must be 1 or 2, not {self.order!r}")
         if self.label_classes is not None and not isinstance(self.label_classes, Mapping):
             raise ParameterError(f"label_classes must be a mapping from labels to names, not {self.label_classes!r}")
         check_class_weight(self.class_weight)

@@ -50,6 +50,7 @@ def compare(
     """
     from crfkit.convert import load
     from crfkit.explain.comparison import compare as compare_labels
+    from crfkit.explain.comparison import in_one_scheme
     from crfkit.explain.inputs import read_labelled
     from crfkit.files.columns import ColumnFile
 
@@ -71,6 +72,7 @@ def compare(
     ]
     gold, tokens = given[0].y, given[0].tokens
     found = compare_labels(gold, labels[0], labels[1], samples=samples, confidence=confidence, seed=seed)
+    labels = list(in_one_scheme(gold, labels[0], labels[1])[:2])
     if as_json:
         differing = [_sentence(n, tokens, gold, labels) for n in found.differing]
         typer.echo(json.dumps({**found.as_dict(), "differing": differing}, indent=2, ensure_ascii=False))

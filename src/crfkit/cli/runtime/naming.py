@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-OTHER_NAMES = {"graph": "--edges"}  # arguments of Python that have another name as an option
+# arguments of Python that have another name as an option
+OTHER_NAMES = {
+    "graph": "--edges",
+    "n_threads": "--threads",
+    "random_state": "--seed",
+    "n_folds": "--folds",
+    "block_size": "--block",
+}
 
 
 def on_command_line(name: str, value: str | None = None) -> str:

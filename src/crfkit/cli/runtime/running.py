@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from crfkit.cli.runtime import signals, streams
-from crfkit.errors import CrfkitError
+from crfkit.cli.runtime.naming import on_command_line
+from crfkit.errors import CrfkitError, ParameterError
 from crfkit.wording import printable
 
 
@@ -42,7 +43,7 @@ def _run(command: Callable[[], object], usage_error: type[Exception] | tuple[()]
             sys.exit(2)
         _fail(f"{message} (crfkit --help, crfkit COMMAND --help)")
     except CrfkitError as error:
-        _fail(str(error))
+        _fail(_told(error))
     except MemoryError:
         _fail(OUT_OF_MEMORY)
     except KeyboardInterrupt:
@@ -137,6 +138,12 @@ def _plain_warnings() -> Any:
         yield
     finally:
         warnings.showwarning = before
+
+
+def _told(error: CrfkitError) -> str:
+    """Return the message of an error, which names an option as `crfkit` writes it."""
+    option = error.option if isinstance(error, ParameterError) and _program[0] == "crfkit" else None
+    return str(error) if option is None else f"{on_command_line(option)}{error.problem}"
 
 
 def _fail(message: str) -> NoReturn:

@@ -14,6 +14,7 @@ from crfkit.cli.runtime.output import open_output
 from crfkit.cli.runtime.running import BROKEN_PIPE, described, discard_output
 from crfkit.compat.wapiti.options import PARSERS
 from crfkit.errors import CrfkitError, DataError, ParameterError
+from crfkit.wording import printable
 
 MODES = {letter: mode for mode in ("train", "label", "dump", "update") for letter in (mode[0], mode)}
 USAGE = """usage: crfkit-wapiti train [options] [input data] [model file]
@@ -73,8 +74,8 @@ def _main(given: Sequence[str]) -> int:
 
 
 def say(text: str) -> None:
-    """Write progress to standard error."""
-    sys.stderr.write(text)
+    """Write progress to standard error, with control characters of names shown as escapes."""
+    sys.stderr.write(printable(text))
     sys.stderr.flush()
 
 
@@ -235,12 +236,10 @@ def _opened(path: str | None) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def _output(path: str | None) -> Iterator[BinaryIO]:
-    if path is None:
-        yield sys.stdout.buffer
-        sys.stdout.flush()
-        return
-    with open_output(Path(path)) as stream:
+    with open_output(None if path is None else Path(path)) as stream:
         yield stream
+    if path is None:
+        sys.stdout.flush()
 
 
 def entry() -> NoReturn:

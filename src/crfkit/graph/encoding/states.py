@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from crfkit._types import Array, Ids, Label
 from crfkit.errors import DataError, ModelFileError
+from crfkit.wording import quoted
 
 Labels = Array
 UNKNOWN = -1  # the state number
@@ -129,11 +130,11 @@ def _check_one_kind(items: Sequence[object], what: str) -> None:
         first, second = sorted(kinds)[:2]
         examples = [next(v for v in items if type(v) is kinds[name]) for name in (first, second)]
         raise DataError(
-            f"{what} holds {examples[0]!r} ({first}) and {examples[1]!r} ({second}); labels are strings or numbers, of "
-            "one kind"
+            f"{what} holds {quoted(examples[0])} ({first}) and {quoted(examples[1])} ({second}); labels "
+            "are strings or numbers, of one kind"
         )
 
 
 def _odd(items: Sequence[object]) -> str:
     kinds = {type(v).__name__: v for v in items}
-    return " and ".join(f"{v!r}" for v in list(kinds.values())[:2])
+    return " and ".join(quoted(v) for v in list(kinds.values())[:2])

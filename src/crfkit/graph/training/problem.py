@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit._types import Floats, Ids, Samples
-from crfkit.errors import DataError, ParameterError
+from crfkit.errors import DataError, ParameterError, option_error
 from crfkit.graph.data import GraphData
 from crfkit.graph.encoding.tables import TableEncoder
 from crfkit.graph.fields.field import EDGE_FORMS, NODE_FORMS, GraphField
@@ -223,7 +223,7 @@ def check_sweeps(sweeps: object, inference: str | Engine) -> None:
     if sweeps is None:
         return
     if isinstance(sweeps, bool) or not isinstance(sweeps, numbers.Integral) or sweeps < 1:
-        raise ParameterError(f"sweeps must be None or an integer >= 1, not {sweeps!r}")
+        raise option_error("sweeps", f" must be None or an integer >= 1, not {sweeps!r}")
     if not isinstance(inference, str):
         raise ParameterError("sweeps is for an engine by name; give an engine of your own its max_iterations instead")
     if inference not in ("auto", *ITERATIVE):

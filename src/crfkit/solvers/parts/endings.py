@@ -31,7 +31,8 @@ def at_rounding(trace: Sequence[TraceRow], point: Iterate, epsilon: float = EPSI
     if point.optimality <= SMALL * max(1.0, norm(point.w)):
         return True
     gained, rounding = trace[0].value - point.value, ROUNDINGS * epsilon * abs(point.value)
-    if gained > 0 and point.optimality**2 * gained <= trace[0].optimality ** 2 * rounding:
+    square = point.optimality * point.optimality  # inf where it overflows; ** would raise
+    if gained > 0 and square * gained <= trace[0].optimality * trace[0].optimality * rounding:
         return True
     # A loss is a difference of sums, log Z and scores, which are at least as large as its value at the start. When the
     # last steps gained no more than the rounding errors of those, and the gradient is short next to the first one,

@@ -75,8 +75,9 @@ def bins_by_name(bins: Bins, names: list[str]) -> int | dict[str, int] | None:
 def _is_scale(values: Labels) -> bool:
     """Return whether these are the steps of a scale: few whole numbers, close to each other."""
     different = np.unique(values)
-    whole = bool((different == np.floor(different)).all())
-    return whole and bool(different[-1] - different[0] < LONGEST_SCALE)
+    if different.size == 0 or not np.isfinite(different).all():
+        return False
+    return bool((different == np.floor(different)).all() and different[-1] - different[0] < LONGEST_SCALE)
 
 
 def apply_cuts(Y: Samples, cuts: Cuts) -> Tabular:
