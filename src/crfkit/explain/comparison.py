@@ -158,7 +158,7 @@ def compare(
 
 
 def in_one_scheme(gold: Rows, first: Rows, second: Rows) -> tuple[Rows, Rows, tuple[str, ...]]:
-    """Return the labels of both taggers in the tagging scheme of the gold ones, and a note for each that was converted."""
+    """Return the labels of both taggers in the scheme of the gold ones, with a note for each that was converted."""
     notes = []
     rewritten = [in_scheme_of(gold, rows) for rows in (first, second)]
     for name, found in zip("AB", rewritten, strict=True):
