@@ -60,7 +60,7 @@ class Auto(IterativeSolver):
     seed: int = 0
     memory: int = 6
     epochs: int | None = None
-    least_sequences: int = 200
+    least_sequences: int = 100
     step_size: float | None = None
 
     name: ClassVar[str] = "auto"

@@ -23,7 +23,7 @@ from crfkit.protocols.loss import SampledEvaluation
 from crfkit.solvers.parts.objective import Objective, Point
 from crfkit.solvers.parts.saved import check_matrix
 
-ROWS = 10  # of the sample, for each weight of the head
+ROWS = 4  # of the sample, for each weight of the head
 EXACT = 0.05  # share of the known diagonal in B: no direction has less curvature than that
 LEAST = 16  # weights of a head that is worth it
 

@@ -21,8 +21,8 @@ from crfkit.solvers.parts.objective import Objective, Point
 from crfkit.solvers.parts.saved import saved_count, saved_number
 from crfkit.solvers.sgd import calibrate, run_epoch, step_sizes, strengths
 
-SHARE = 0.15  # of √κ: evaluations that all epochs together may cost; 0.1 to 0.25 are alike
-MOST_EPOCHS = 10
+SHARE = 0.4  # of √κ: evaluations that all epochs together may cost
+MOST_EPOCHS = 8
 WEAKEST = 0.1  # an L2 strength below it does not make more epochs pay
 CALIBRATION = 0.5  # epochs that the choice of the step size costs
 PARTS = 8  # of the last epoch, whose weights are averaged
@@ -33,7 +33,7 @@ def epochs_that_pay(objective: Objective) -> int:
     """Return how many epochs cost less than they save; 0 where choosing a step size and one epoch cost too much."""
     loss: Any = objective.loss
     condition = float(loss.n_terms) / (4.0 * max(strengths(objective)[0], WEAKEST))
-    cost = float(loss.epoch_cost()) + 1.0
+    cost = float(loss.epoch_cost())
     return max(0, min(MOST_EPOCHS, math.floor(SHARE * math.sqrt(condition) / cost - CALIBRATION)))
 
 
