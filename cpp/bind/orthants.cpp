@@ -47,23 +47,30 @@ void bind_orthants(nb::module_& m) {
     m.def(
         "two_loop",
         [](const Array<double>& g, const Aligned<const double, 2>& s, const Aligned<const double, 2>& y,
-           const Array<double>& diagonal) {
+           const Array<double>& diagonal, const Array<int64_t>& places, const Aligned<const double, 2>& excess) {
             const auto n = static_cast<int64_t>(g.size()), k = static_cast<int64_t>(s.shape(0));
             check_size(s.shape(1), n, "s");
             check_size(y.shape(1), n, "y");
             check_size(y.shape(0), k, "y");
             check_size(diagonal.size(), n, "diagonal");
+            const auto h = static_cast<int64_t>(places.size());
+            check_size(excess.shape(0), h, "excess");
+            check_size(excess.shape(1), h, "excess");
+            for (int64_t i = 0; i < h; ++i)
+                if (places.data()[i] < 0 || places.data()[i] >= n) throw std::invalid_argument("places are out of range");
+            const Head head{places.data(), excess.data(), h};
             nb::capsule owner;
             double* d = allocate<double>(g.size(), owner);
             const double gamma =
-                without_gil([&] { return two_loop(g.data(), s.data(), y.data(), k, n, diagonal.data(), d); });
+                without_gil([&] { return two_loop(g.data(), s.data(), y.data(), k, n, diagonal.data(), head, d); });
             return nb::make_tuple(Numpy1<double>(d, {g.size()}, owner), gamma);
         },
-        "g"_a, "s"_a, "y"_a, "diagonal"_a,
+        "g"_a, "s"_a, "y"_a, "diagonal"_a, "places"_a, "excess"_a,
         nb::sig("def two_loop(g: NDArray[numpy.float64], s: NDArray[numpy.float64], y: NDArray[numpy.float64], "
-                "diagonal: NDArray[numpy.float64]) -> tuple[Any, float]"),
-        "(H·g, γ) of the pairs in the rows of s and y, oldest first, with H₀ = γ·diag(diagonal); γ = 0: no pair is "
-        "used.");
+                "diagonal: NDArray[numpy.float64], places: NDArray[numpy.int64], excess: NDArray[numpy.float64]) "
+                "-> tuple[Any, float]"),
+        "(H·g, γ) of the pairs in the rows of s and y, oldest first, with H₀ = γ·(diag(diagonal) + excess at the "
+        "places); γ = 0: no pair is used.");
 }
 
 }  // namespace crfkit

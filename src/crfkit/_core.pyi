@@ -521,9 +521,9 @@ def move_columns(rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None)
     The columns of rows that are named `from_`, ascending, in a matrix whose columns are named `to`; else 0.
     """
 
-def two_loop(g: NDArray[numpy.float64], s: NDArray[numpy.float64], y: NDArray[numpy.float64], diagonal: NDArray[numpy.float64]) -> tuple[Any, float]:
+def two_loop(g: NDArray[numpy.float64], s: NDArray[numpy.float64], y: NDArray[numpy.float64], diagonal: NDArray[numpy.float64], places: NDArray[numpy.int64], excess: NDArray[numpy.float64]) -> tuple[Any, float]:
     """
-    (H·g, γ) of the pairs in the rows of s and y, oldest first, with H₀ = γ·diag(diagonal); γ = 0: no pair is used.
+    (H·g, γ) of the pairs in the rows of s and y, oldest first, with H₀ = γ·(diag(diagonal) + excess at the places); γ = 0: no pair is used.
     """
 
 class Graph:

@@ -71,8 +71,33 @@ def test_the_two_loop_recursion(k):
     y, g, diagonal = s @ (root @ root.T), rng.normal(size=n), rng.random(n) + 0.1
     if k > 2:
         y[1] *= -1.0  # without positive curvature
-    d, gamma = _core.two_loop(g, s, y, diagonal)
+    none = np.zeros(0, dtype=np.int64), np.zeros((0, 0))
+    d, gamma = _core.two_loop(g, s, y, diagonal, *none)
     expected, scale = two_loop(g, list(zip(s, y, strict=True)), diagonal)
     assert_allclose(d, expected, rtol=1e-11)
     assert_allclose(gamma, scale or 0.0, rtol=1e-12)
     assert k == 0 or d @ g > 0
+
+
+@pytest.mark.parametrize("k", [0, 1, 5])
+def test_the_two_loop_recursion_with_a_head(k):
+    """In the variables x/M with H₀ = γ·M·Mᵀ it is the plain recursion."""
+    rng = np.random.default_rng(k)
+    n, places = 12, np.array([1, 4, 5, 9])
+    root, block = rng.normal(size=(n, n)), rng.normal(size=(4, 4))
+    s = rng.normal(size=(k, n))
+    y, g, diagonal = s @ (root @ root.T), rng.normal(size=n), rng.random(n) + 0.1
+    h0 = np.diag(diagonal)
+    h0[np.ix_(places, places)] = block @ block.T + 0.1 * np.eye(4)
+    excess = (h0 - np.diag(diagonal))[np.ix_(places, places)]
+    d, gamma = _core.two_loop(g, s, y, diagonal, places, excess)
+    m = np.linalg.cholesky(h0)
+    pairs = [(np.linalg.solve(m, a), m.T @ b) for a, b in zip(s, y, strict=True)]
+    expected, scale = two_loop(m.T @ g, pairs)
+    assert_allclose(d, m @ expected, rtol=1e-9)
+    assert_allclose(gamma, scale or 0.0, rtol=1e-10)
+    for wrong in (places - 2, places + 9):
+        with pytest.raises(ValueError, match="places"):
+            _core.two_loop(g, s, y, diagonal, wrong, excess)
+    with pytest.raises(ValueError, match="excess"):
+        _core.two_loop(g, s, y, diagonal, places[:3], excess)

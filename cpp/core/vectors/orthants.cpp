@@ -103,20 +103,42 @@ void move_columns(const double* rows, int64_t k, const int64_t* from, int64_t n_
         }
 }
 
+namespace {
+
+// excess·x of the head.
+std::vector<double> beyond_diagonal(const Head& head, const double* x) {
+    std::vector<double> out(static_cast<size_t>(head.size), 0.0);
+    for (int64_t i = 0; i < head.size; ++i) {
+        const double xi = x[head.places[i]];
+        const double* row = head.excess + i * head.size;  // symmetric: a row is a column
+        for (int64_t j = 0; j < head.size; ++j) out[static_cast<size_t>(j)] += xi * row[j];
+    }
+    return out;
+}
+
+}  // namespace
+
 double two_loop(const double* g, const double* s, const double* y, int64_t k, int64_t n, const double* diagonal,
-                double* d) {
+                const Head& head, double* d) {
     const auto dot = [n](const double* a, const double* b) {
         return sum_of(n, [&](int64_t i) { return a[i] * b[i]; });
     };
     std::vector<double> sy(static_cast<size_t>(k)), alpha(static_cast<size_t>(k));
-    double gamma = 0.0;
+    double gamma = 0.0, newest = 0.0;
+    int64_t last = -1;
     for (int64_t i = 0; i < k; ++i) {
         const double* yi = y + i * n;
         const double curvature = dot(s + i * n, yi);
         const double yy = sum_of(n, [&](int64_t j) { return yi[j] * diagonal[j] * yi[j]; });
         const bool used = yy > 0.0 && curvature > kCurved * yy;
         sy[static_cast<size_t>(i)] = used ? curvature : 0.0;
-        if (used) gamma = curvature / yy;
+        if (used) last = i, newest = yy;
+    }
+    if (last >= 0) {
+        const double* yi = y + last * n;
+        const std::vector<double> more = beyond_diagonal(head, yi);
+        for (int64_t j = 0; j < head.size; ++j) newest += yi[head.places[j]] * more[static_cast<size_t>(j)];
+        gamma = newest > 0.0 ? sy[static_cast<size_t>(last)] / newest : 1.0;
     }
     std::copy(g, g + n, d);
     for (int64_t i = k; i-- > 0;) {
@@ -126,7 +148,9 @@ double two_loop(const double* g, const double* s, const double* y, int64_t k, in
         for (int64_t j = 0; j < n; ++j) d[j] -= alpha[at] * y[i * n + j];
     }
     const double scale = gamma > 0.0 ? gamma : 1.0;
+    const std::vector<double> more = beyond_diagonal(head, d);
     for (int64_t j = 0; j < n; ++j) d[j] *= scale * diagonal[j];
+    for (int64_t j = 0; j < head.size; ++j) d[head.places[j]] += scale * more[static_cast<size_t>(j)];
     for (int64_t i = 0; i < k; ++i) {
         const auto at = static_cast<size_t>(i);
         if (sy[at] == 0.0) continue;

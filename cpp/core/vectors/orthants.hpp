@@ -24,10 +24,17 @@ MovingWeights moving_weights(const double* w, const double* g, double strength, 
 void move_columns(const double* rows, int64_t k, const int64_t* from, int64_t n_from, const int64_t* to, int64_t n_to,
                   double* out);
 
-// d = H·g by the two-loop recursion over the k pairs (rows of s and y, oldest first) with H₀ = γ·diag(diagonal),
-// γ = s·y / y·diag·y of the newest pair that is used; returns γ. Pairs without positive curvature are left out; if none
-// is left, H₀ is the diagonal itself, and γ is returned as 0.
+// What H₀ has besides its diagonal: excess[i][j] at (places[i], places[j]); no places: nothing.
+struct Head {
+    const int64_t* places;
+    const double* excess;
+    int64_t size;
+};
+
+// d = H·g by the two-loop recursion over the k pairs (rows of s and y, oldest first) with H₀ = γ·(diag(diagonal) + head),
+// γ = s·y / y·H₀·y of the newest pair that is used; returns γ. Pairs without positive curvature are dropped; if none
+// is left, γ is 1 in H₀ and returned as 0.
 double two_loop(const double* g, const double* s, const double* y, int64_t k, int64_t n, const double* diagonal,
-                double* d);
+                const Head& head, double* d);
 
 }  // namespace crfkit

@@ -162,6 +162,10 @@ class Loss:
         """Return the time of an epoch of stochastic gradients, in evaluations."""
         raise self._cannot(Capability.ONLINE)
 
+    def dense_size(self) -> int:
+        """Return for how many weights a dense Hessian costs no more to factor than some evaluations."""
+        raise self._cannot(Capability.HESS_SAMPLE)
+
     def order(self, n: int, seed: int, epoch: int) -> Vector:
         """Return the order of the n sequences in an epoch of stochastic gradients; its arguments determine it."""
         return np.random.default_rng([seed, epoch]).permutation(n)

@@ -75,12 +75,13 @@ class Auto(IterativeSolver):
                 raise ParameterError(f"{name} must be >= 0, not {value!r}")
 
     def _finish(self, objective: Objective, warmed: bool) -> Any:
-        if objective.rest is not None:
-            return OWLQN(memory=L1_MEMORY) if finishing_solver(objective.rest) == "owlqn" else FISTA()
-        loss: Any = objective.loss
-        diagonal = warmed and Capability.HESS_DIAG in loss.capabilities
-        head = loss.dense_size() if diagonal and Capability.HESS_SAMPLE in loss.capabilities else 0
-        return LBFGS(memory=self.memory, preconditioned=diagonal, power=POWER, head=head)
+        loss = objective.loss
+        diagonal, sample = (c in loss.capabilities for c in (Capability.HESS_DIAG, Capability.HESS_SAMPLE))
+        head = loss.dense_size() if diagonal and sample else 0
+        if objective.rest is None:
+            return LBFGS(memory=self.memory, preconditioned=warmed and diagonal, power=POWER, head=head * warmed)
+        large = len(loss.data) >= self.least_sequences if head else False
+        return OWLQN(memory=L1_MEMORY, head=head * large) if finishing_solver(objective.rest) == "owlqn" else FISTA()
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> AutoState | StartState:
         if "start_epochs" in saved:
@@ -88,7 +89,7 @@ class Auto(IterativeSolver):
         planned = 0 if saved else self._epochs(objective, w0)
         if planned > 0:
             return StartState(objective.at(w0), planned, step_size=self.step_size)
-        warmed = bool(saved.get("warmed", False))
+        warmed = bool(saved.get("warmed", False)) if saved else self._is_warm(objective, w0)
         solver = self._finish(objective, warmed)
         return AutoState(solver.init(objective, w0, saved), solver, warmed, int(saved.get("first_row", 0)))
 
@@ -108,6 +109,11 @@ class Auto(IterativeSolver):
         last = len(trace) - 1
         first = last if isinstance(state, StartState) else min(state.first_row, last)
         return super().finished(trace[first:], state)
+
+    def _is_warm(self, objective: Objective, w0: Vector) -> bool:
+        """Return whether the start was chosen, so that the Hessian there is worth its price."""
+        sampled = Capability.HESS_SAMPLE in objective.loss.capabilities
+        return objective.rest is None and sampled and norm(w0) > 0.0 and len(objective.loss.data) >= self.least_sequences
 
     def _epochs(self, objective: Objective, w0: Vector) -> int:
         """Return how many stochastic epochs to begin with."""

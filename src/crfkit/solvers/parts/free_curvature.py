@@ -8,7 +8,8 @@ them, and many pairs cost little. H is the L-BFGS matrix of the pairs with H₀ 
     h_k = (Σ max(s_k·y_k, 0) + δ·mean) / (Σ s_k² + δ·mean),
 
 the curvature that weight k has met, where sums are over the steps in which it could move (old ones fade) and the means
-are those of the free weights. Unlike the pairs, h outlives the time that a weight spends at zero.
+are those of the free weights. Unlike the pairs, h outlives the time that a weight spends at zero. For the free weights
+of a head (:mod:`~.head`), H₀ is γ times their block of the head's metric.
 
 The rows are arrays of their own, not a :class:`~.secant_pairs.SecantPairs`: they change their columns with the free set
 at every step, all rows at once. The recursion is the same.
@@ -17,15 +18,18 @@ at every step, all rows at once. The recursion is the same.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace, device
 
 from crfkit import _core
+from crfkit._types import Floats, Ints
 from crfkit.arrays import is_native, namespace, put
 from crfkit.protocols import Vector
+from crfkit.solvers.parts.head import Head
 from crfkit.solvers.parts.moving import Moving
 from crfkit.solvers.parts.objective import Point, extended
 from crfkit.solvers.parts.saved import saved_count, saved_matrix, saved_vector
@@ -46,6 +50,7 @@ class FreeCurvature:
     met: Vector  # [n]: Σ max(s·y, 0)
     moved: Vector  # [n]: Σ s²
     steps: int
+    head: Head | None = None
 
     @classmethod
     def at(cls, point: Point, saved: Mapping[str, Any]) -> FreeCurvature:
@@ -53,24 +58,28 @@ class FreeCurvature:
         xp, w, index = array_namespace(point.w), point.w, point.moving.free
         if "met" not in saved:
             empty = xp.zeros((0, index.shape[0]), dtype=w.dtype, device=device(w))
-            return cls(index, empty, empty, xp.zeros_like(w), xp.zeros_like(w), 0)
+            return cls(index, empty, empty, xp.zeros_like(w), xp.zeros_like(w), 0, None)
         met, moved = (saved_vector(saved, name, w, low=0.0) for name in ("met", "moved"))
         s = saved_matrix(saved, "s", index.shape[0], what="free weights")
         y = saved_matrix(saved, "y", index.shape[0], s.shape[0], "free weights")
-        return cls(index, s, y, met, moved, saved_count(saved, "steps"))
+        return cls(index, s, y, met, moved, saved_count(saved, "steps"), Head.restored(saved, w.shape[0]))
 
     def __len__(self) -> int:
         return int(self.s.shape[0])
 
     def saved(self) -> Mapping[str, Any]:
-        return {"s": self.s, "y": self.y, "met": self.met, "moved": self.moved, "steps": self.steps}
+        head = {} if self.head is None else self.head.saved()
+        return {"s": self.s, "y": self.y, "met": self.met, "moved": self.moved, "steps": self.steps, **head}
 
     def forgotten(self) -> FreeCurvature:
         """Return it without the pairs."""
-        return FreeCurvature(self.index, self.s[:0, :], self.y[:0, :], self.met, self.moved, self.steps)
+        return replace(self, s=self.s[:0, :], y=self.y[:0, :])
 
     def extended(self, place: Any, size: int) -> FreeCurvature:
-        """Return the curvature in a larger space, where weight i stands at place[i] and the new weights are zero."""
+        """Return the curvature in a larger space, where weight i stands at place[i] and the new weights are zero.
+
+        It has no head.
+        """
         xp = array_namespace(self.met)
         index = xp.take(xp.asarray(place, device=device(self.met)), self.index)
         order = xp.argsort(index)
@@ -84,11 +93,22 @@ class FreeCurvature:
         h0, h0_entering = self._diagonals(moving.entering)
         gamma: float | None
         if is_native(moving.p_free, self.s, self.y, h0):
-            d, gamma = _core.two_loop(moving.p_free, self.s, self.y, h0)
+            places, excess = self._free_head
+            h0[places] = 1.0
+            d, gamma = _core.two_loop(moving.p_free, self.s, self.y, h0, places, excess)
         else:
             pairs = [(self.s[k, :], self.y[k, :]) for k in range(len(self))]
             d, gamma = two_loop(moving.p_free, pairs, h0)
         return xp.concat([d, (gamma or 1.0) * h0_entering * moving.p_entering]), bool(gamma)
+
+    @cached_property
+    def _free_head(self) -> tuple[Ints, Floats]:
+        """Return where the free weights of the head stand among the free weights, and their block of its excess."""
+        if self.head is None or len(self.index) == 0:
+            return np.zeros(0, dtype=np.int64), np.zeros((0, 0))
+        found = np.minimum(np.searchsorted(self.index, self.head.places), len(self.index) - 1)
+        free = self.index[found] == self.head.places
+        return found[free], np.ascontiguousarray(self.head.excess[np.ix_(free, free)])
 
     def _diagonals(self, entering: Any) -> tuple[Vector, Vector]:
         """diag(h)^(−power) of the free weights and of those that leave zero."""
@@ -119,7 +139,7 @@ class FreeCurvature:
         s, y = _change(old.w, new.w, index), _change(old.grad, new.grad, index)
         older = max(len(self) + 1 - capacity, 0)  # the last capacity − 1
         s_rows, y_rows = self._followed(self.s[older:, :], index, s), self._followed(self.y[older:, :], index, y)
-        return FreeCurvature(index, s_rows, y_rows, met, moved, self.steps + 1)
+        return FreeCurvature(index, s_rows, y_rows, met, moved, self.steps + 1, self.head)
 
     def _followed(self, rows: Vector, index: Any, last: Vector) -> Vector:
         """Return the rows on other weights, zero where they had none, and `last` as one more."""

@@ -25,7 +25,7 @@ class NeedsHead(NeedsCurvature):
 
     def __get__(self, solver: Any, owner: type) -> frozenset[Capability]:
         needs = super().__get__(solver, owner)
-        return needs | {Capability.HESS_SAMPLE} if solver is not None and solver.head else needs
+        return needs | {Capability.HESS_DIAG, Capability.HESS_SAMPLE} if solver is not None and solver.head else needs
 
 
 def jacobi_scale(objective: Objective, point: Point, power: float = 1.0, dtype: Any = None) -> Vector:
