@@ -253,12 +253,13 @@ def test_preconditioning_is_a_change_of_variables(seed, power):
     start = np.full(loss.size, 0.01)
     scale = np.diag(loss.hessian(start)) ** (-power / 2)
     common = {"stopping": NEVER, "max_iterations": 6}
-    pairs = [(LBFGS(preconditioned=True, power=power, **common), LBFGS(**common))]
+    pairs = [(LBFGS(preconditioned=True, power=power, **common), LBFGS(**common), scale)]
     if power == 1.0:
-        pairs.append((ConjugateGradient(preconditioned=True, **common), ConjugateGradient(**common)))
+        pairs.append((ConjugateGradient(preconditioned=True, **common), ConjugateGradient(**common), scale))
         one = {"stopping": NEVER, "max_iterations": 1}  # the diagonal is that of each iterate
-        pairs.append((Tron(preconditioned=True, **one), Tron(**one)))
-    for preconditioned, plain in pairs:
+        mixed = (0.01 * np.diag(loss.hessian(start)) + 0.99) ** -0.5
+        pairs.append((Tron(preconditioned=True, **one), Tron(**one), mixed))
+    for preconditioned, plain, scale in pairs:
         points = walk(preconditioned, loss, start)[1]
         expected = scale * walk(plain, rescaled(loss, scale), start / scale)[1]
         assert_allclose(points, expected, rtol=1e-6, atol=1e-9)
@@ -416,7 +417,7 @@ def test_every_step_of_tron_keeps_the_rules(case, preconditioned, monkeypatch):
     assert result.evaluations >= len(log) + 1
 
     # Δ₀ = ‖g₀‖, or the first step's length where that is shorter
-    scale = np.diag(loss.hessian(start)) ** -0.5 if preconditioned else 1.0
+    scale = (0.01 * np.diag(loss.hessian(start)) + 0.99) ** -0.5 if preconditioned else 1.0
     first = np.linalg.norm(scale * loss.both(start)[1])
     assert_allclose(log[0][1], min(first, log[0][0].length), rtol=1e-12)
     taken = [attempt for attempt, _, _ in log if attempt.ratio > 1e-4]

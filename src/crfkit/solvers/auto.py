@@ -112,8 +112,10 @@ class Auto(IterativeSolver):
 
     def _is_warm(self, objective: Objective, w0: Vector) -> bool:
         """Return whether the start was chosen, so that the Hessian there is worth its price."""
-        sampled = Capability.HESS_SAMPLE in objective.loss.capabilities
-        return objective.rest is None and sampled and norm(w0) > 0.0 and len(objective.loss.data) >= self.least_sequences
+        loss = objective.loss
+        if objective.rest is not None or Capability.HESS_SAMPLE not in loss.capabilities:
+            return False
+        return norm(w0) > 0.0 and len(loss.data) >= self.least_sequences
 
     def _epochs(self, objective: Objective, w0: Vector) -> int:
         """Return how many stochastic epochs to begin with."""

@@ -18,7 +18,7 @@ from crfkit.solvers.parts.cg_steihaug import Exit, steihaug
 from crfkit.solvers.parts.descent import check_iterations
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective, Point
-from crfkit.solvers.parts.preconditioner import NeedsCurvature, jacobi_scale
+from crfkit.solvers.parts.preconditioner import NeedsCurvature, mixed_scale
 from crfkit.solvers.parts.progress import Progress
 from crfkit.solvers.parts.rounding import ROUNDING
 from crfkit.solvers.parts.saved import saved_number
@@ -79,7 +79,9 @@ class Tron(IterativeSolver):
     ----------
     stopping : when to stop, a rule of :mod:`crfkit.solvers.parts.stopping`.
     max_iterations : maximum number of iterations.
-    preconditioned : use the variables w·√h, where h is the Hessian's diagonal at w.
+    preconditioned : use the variables w·√m with m = α·h + (1 − α), where h is the Hessian's diagonal at w and α = 0.01
+        (Hsia, Chiang & Lin 2018). With h alone the trust region would be long where curvature is small, and training
+        would take many more products.
     max_products : maximum number of Hessian-vector products in one inner iteration.
     max_trials : maximum number of steps tried in one iteration; each rejected step shrinks the region.
     max_radius : an objective that still falls as predicted at this radius is taken to be unbounded.
@@ -112,7 +114,7 @@ class Tron(IterativeSolver):
         if point.grad_norm == 0.0:
             return Status.CONVERGED
         # In the variables w/scale the gradient is scale·g and the Hessian scale·H·scale.
-        scale = jacobi_scale(objective, point) if self.preconditioned else 1.0
+        scale = mixed_scale(objective, point) if self.preconditioned else 1.0
         g = scale * point.grad
 
         def hessp(v: Vector) -> Vector:

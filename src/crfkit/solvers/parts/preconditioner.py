@@ -9,6 +9,8 @@ from crfkit.arrays import namespace
 from crfkit.protocols import Capability, Vector
 from crfkit.solvers.parts.objective import Objective, Point
 
+ALPHA = 0.01  # of the diagonal, next to the identity
+
 
 class NeedsCurvature:
     """The capabilities that a solver needs: those given and, if it is preconditioned, also "hess_diag"."""
@@ -31,6 +33,11 @@ class NeedsHead(NeedsCurvature):
 def jacobi_scale(objective: Objective, point: Point, power: float = 1.0, dtype: Any = None) -> Vector:
     """Return ``diag(∇²f)^(−power/2)`` at a point; see `power_scale`."""
     return power_scale(objective.hess_diag(point), power, dtype)
+
+
+def mixed_scale(objective: Objective, point: Point) -> Vector:
+    """Return ``(α·diag(∇²f) + 1 − α)^(−1/2)`` at a point, for trust regions (Hsia, Chiang & Lin 2018)."""
+    return (ALPHA * objective.hess_diag(point) + (1.0 - ALPHA)) ** -0.5
 
 
 def power_scale(diagonal: Vector, power: float, dtype: Any = None) -> Vector:
