@@ -517,8 +517,15 @@ TARGETS: dict[str, Target] = {
     ),
     "two_loop": Target(
         _core.two_loop,
-        {"g": np.ones(3), "s": np.ones((2, 3)), "y": np.ones((2, 3)), "diagonal": np.ones(3)},
-        (),
+        {
+            "g": np.ones(3),
+            "s": np.ones((2, 3)),
+            "y": np.ones((2, 3)),
+            "diagonal": np.ones(3),
+            "places": np.array([0, 2]),
+            "excess": np.ones((2, 2)),
+        },
+        ("places",),
         ("g", "diagonal"),
     ),
     "secant_products": Target(

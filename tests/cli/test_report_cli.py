@@ -78,7 +78,7 @@ def test_compare_shows_labels_in_the_scheme_in_which_they_are_counted(call, work
     (workspace / "train1.txt").write_bytes(call("convert-tags", "train.txt", "--to", "iob1").stdout)
     call("train", "train1.txt", "--template", "template", "--model", "iob1.crf", "--l2", "20")
     told = json.loads(call("compare", "iob1.crf", "model.crf", "test.txt", "--samples", "300", "--json").out)
-    assert told["notes"] == ["the labels of A are IOB1; they were converted to IOB2, that of the gold labels"]
+    assert told["notes"] == ["the labels of A are IOB1; they were converted to IOB2, the scheme of the gold labels"]
     assert told["differing"]
     for row in told["differing"]:
         assert row["a"] != row["b"]

@@ -99,7 +99,10 @@ def test_with_little_data_there_is_no_warm_up(penalty):
     assert [row.value for row in found.trace] == [row.value for row in same.trace]
     assert Auto().least_sequences > 30
     assert (solve(loss, penalty).w == found.w).all()
-    assert (solve(loss, penalty, least_sequences=1, epochs=0).w == found.w).all()
+    if name == "lbfgs":
+        assert (solve(loss, penalty, least_sequences=1, epochs=0).w == found.w).all()
+    else:  # OWL-QN takes a head after some steps
+        assert_allclose(solve(loss, penalty, least_sequences=1).value, found.value, rtol=1e-9)
 
 
 @pytest.mark.parametrize("penalty", [L2(1.0), L2(0.01), NoPenalty()], ids=lambda penalty: penalty.name)

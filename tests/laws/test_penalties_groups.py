@@ -263,7 +263,7 @@ def test_groups_that_cannot_be(bad, message):
 
 
 def test_groups_of_another_size_are_refused():
-    with pytest.raises(ParameterError, match="of 12 weights, but there are 11"):
+    with pytest.raises(ParameterError, match="cover 12 weights, but there are 11"):
         GroupL2(1.0, UNEQUAL).prox(np.zeros(11), 1.0)
     with pytest.raises(ParameterError, match="at least 4 weights, but there are 3"):
         GroupLinf(1.0, [slice(0, 4)]).value(np.zeros(3))

@@ -318,7 +318,7 @@ def test_lists_of_predictions_are_lists():
     assert np.asarray(found).shape == np.asarray(marginals).shape == (3,)
     assert np.asarray(Ragged([[1, 2], [3, 4]])).shape == (2,)
     assert np.concatenate(found).tolist() == [label for row in found for label in row]
-    with pytest.raises(ValueError, match="copying"):
+    with pytest.raises(ValueError, match="without a copy"):
         np.array(found, copy=False)
 
 
