@@ -9,5 +9,5 @@ def compatible(solver, loss, penalty) -> bool:
     return (
         solver.needs <= loss.capabilities
         and (smooth is None or takes is None or bool(takes & smooth.kinds))
-        and (rest is None or bool(solver.handles_rest & rest.kinds))
+        and (rest is None or bool(solver.handles_nonsmooth & rest.kinds))
     )

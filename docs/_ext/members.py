@@ -47,7 +47,7 @@ def takes(solver: Any, penalty: Penalty) -> bool:
     except CrfkitError:
         return False
     return (smooth is None or solver.handles_smooth is None or bool(solver.handles_smooth & smooth.kinds)) and (
-        rest is None or bool(solver.handles_rest & rest.kinds)
+        rest is None or bool(solver.handles_nonsmooth & rest.kinds)
     )
 
 

@@ -47,7 +47,7 @@ class Capability(Name):
 
 
 class Kind(Name):
-    """Kinds of parts of penalties; a solver's `handles_smooth` and `handles_rest` are some of these."""
+    """Kinds of parts of penalties; a solver's `handles_smooth` and `handles_nonsmooth` are some of these."""
 
     # smooth parts
     L2 = "l2"  # strength/2·‖w‖² of all weights

@@ -28,7 +28,7 @@ def test_solvers(name):
     for solver in (made, make_solver(name)):
         assert solver.needs
         assert all(isinstance(need, Capability) for need in solver.needs)
-        assert all(isinstance(kind, Kind) for kind in (*solver.handles_rest, *(solver.handles_smooth or ())))
+        assert all(isinstance(kind, Kind) for kind in (*solver.handles_nonsmooth, *(solver.handles_smooth or ())))
     assert make_solver(name).for_path().name == name
 
 

@@ -8,7 +8,7 @@ from growing import growing_regression
 from numpy.testing import assert_allclose
 
 from crfkit.penalties import PENALTIES
-from crfkit.protocols import Kind, Penalty, RestPenalty, SmoothPenalty
+from crfkit.protocols import Kind, NonsmoothPenalty, Penalty, SmoothPenalty
 
 LOSS = growing_regression(n_blocks=4, size=2, rest=2).whole()
 SIZE = LOSS.size
@@ -56,7 +56,7 @@ def vector(seed):
 def inside(example, w):
     """w, or the nearest point where the penalty is finite."""
     for part in parts(example):
-        if isinstance(part, RestPenalty) and part.value(w) == np.inf:
+        if isinstance(part, NonsmoothPenalty) and part.value(w) == np.inf:
             w = part.prox(w, 1.0)
     return w
 
@@ -85,7 +85,7 @@ def test_it_keeps_the_contract(example):
     assert hash(copy) == hash(penalty)
     smooth, rest = bound(example).split()
     assert smooth is None or (isinstance(smooth, SmoothPenalty) and all(isinstance(k, Kind) for k in smooth.kinds))
-    assert rest is None or (isinstance(rest, RestPenalty) and all(isinstance(k, Kind) for k in rest.kinds))
+    assert rest is None or (isinstance(rest, NonsmoothPenalty) and all(isinstance(k, Kind) for k in rest.kinds))
 
 
 @every_penalty

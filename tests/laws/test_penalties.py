@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 from crfkit.errors import ParameterError
 from crfkit.penalties import L1, L2, ElasticNet, HuberL1
-from crfkit.protocols import RestPenalty
+from crfkit.protocols import NonsmoothPenalty
 
 PENALTIES = [L1(0.0), L1(0.4), L1(2.0), ElasticNet(0.4, 1.5), ElasticNet(0.0, 0.5)]
 every_rest = pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def with_zeros(seed: int) -> np.ndarray:
 
 @every_rest
 def test_the_rest_keeps_the_contract(rest):
-    assert isinstance(rest, RestPenalty)
+    assert isinstance(rest, NonsmoothPenalty)
     assert {"l1", "prox"} <= rest.kinds
 
 

@@ -23,7 +23,7 @@ from crfkit.graph.losses.likelihood import GraphLikelihood
 from crfkit.graph.losses.pseudo import PseudoLikelihood
 from crfkit.losses import ChainLikelihood
 from crfkit.penalties import L1, L2, Blockwise, ElasticNet, GroupL2, GroupLinf, HuberL1, NoPenalty
-from crfkit.protocols import RestPenalty
+from crfkit.protocols import NonsmoothPenalty
 from crfkit.result import Status
 from crfkit.solvers import (
     FISTA,
@@ -175,7 +175,7 @@ def test_linear_losses_that_the_penalty_bounds(name):
 
 
 def test_what_they_cannot_do_is_refused():
-    class Corner(RestPenalty):
+    class Corner(NonsmoothPenalty):
         name, kinds = "corner", frozenset({"corner"})
 
     for solver in (ISTA(), FISTA(), OGM()):
@@ -322,7 +322,7 @@ def envelope_of_blocks(seed, mu, penalty):
     w = np.random.default_rng(seed).normal(size=8)
     objective = Objective(quadratic(seed)[0], penalty)
     point = objective.at(w)
-    envelope = Envelope(objective.rest, mu)
+    envelope = Envelope(objective.nonsmooth, mu)
     return objective, point, envelope.at(point), envelope
 
 

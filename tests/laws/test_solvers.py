@@ -27,7 +27,7 @@ from numpy.testing import assert_allclose
 
 from crfkit.errors import CapabilityError, ParameterError, StopTraining
 from crfkit.penalties import L2, NoPenalty
-from crfkit.protocols import Loss, RestPenalty
+from crfkit.protocols import Loss, NonsmoothPenalty
 from crfkit.result import Result, Status, TraceRow
 from crfkit.solvers import (
     BFGS,
@@ -339,7 +339,7 @@ def test_the_clock_stops_inside_callbacks(name, monkeypatch):
 # --- combinations that cannot work
 
 
-class Corner(RestPenalty):
+class Corner(NonsmoothPenalty):
     """A penalty with a part that is not smooth."""
 
     name = "corner"

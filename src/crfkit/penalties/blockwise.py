@@ -17,7 +17,7 @@ from crfkit.penalties.l1 import L1
 from crfkit.penalties.l2 import L2
 from crfkit.penalties.none import NoPenalty
 from crfkit.penalties.parts import Part, Parts, Portion, tidy
-from crfkit.protocols import Capability, GrowingLoss, Loss, Penalty, RestPenalty, SmoothPenalty, Vector
+from crfkit.protocols import Capability, GrowingLoss, Loss, NonsmoothPenalty, Penalty, SmoothPenalty, Vector
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Blockwise(Parameters, Penalty):
     def value(self, w: Vector) -> float:
         return self._parts().value(w)
 
-    def split(self) -> tuple[SmoothPenalty | None, RestPenalty | None]:
+    def split(self) -> tuple[SmoothPenalty | None, NonsmoothPenalty | None]:
         return self._parts().split()
 
     @property
@@ -172,7 +172,7 @@ class ByBlock(Parameters, Penalty):
     def value(self, w: Vector) -> float:
         raise self._unbound()
 
-    def split(self) -> tuple[SmoothPenalty | None, RestPenalty | None]:
+    def split(self) -> tuple[SmoothPenalty | None, NonsmoothPenalty | None]:
         raise self._unbound()
 
     def _unbound(self) -> ParameterError:

@@ -6,7 +6,7 @@ from crfkit.errors import ParameterError
 from crfkit.parameters import Parameters
 from crfkit.penalties.l1 import L1
 from crfkit.penalties.l2 import L2
-from crfkit.protocols import Penalty, RestPenalty, SmoothPenalty, Vector
+from crfkit.protocols import NonsmoothPenalty, Penalty, SmoothPenalty, Vector
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class ElasticNet(Parameters, Penalty):
     def value(self, w: Vector) -> float:
         return L1(self.l1).value(w) + L2(self.l2).value(w)
 
-    def split(self) -> tuple[SmoothPenalty | None, RestPenalty | None]:
+    def split(self) -> tuple[SmoothPenalty | None, NonsmoothPenalty | None]:
         return L2(self.l2), L1(self.l1)
 
     @property

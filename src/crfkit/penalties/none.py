@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from crfkit.parameters import Parameters
-from crfkit.protocols import Penalty, RestPenalty, SmoothPenalty, Vector
+from crfkit.protocols import NonsmoothPenalty, Penalty, SmoothPenalty, Vector
 
 
 @dataclass(frozen=True)
@@ -17,5 +17,5 @@ class NoPenalty(Parameters, Penalty):
     def value(self, w: Vector) -> float:
         return 0.0
 
-    def split(self) -> tuple[SmoothPenalty | None, RestPenalty | None]:
+    def split(self) -> tuple[SmoothPenalty | None, NonsmoothPenalty | None]:
         return None, None

@@ -15,9 +15,9 @@ from crfkit.protocols import (
     GrowingLoss,
     Kind,
     Loss,
+    NonsmoothPenalty,
     Penalty,
     Place,
-    RestPenalty,
     Selection,
     SmoothPenalty,
     Vector,
@@ -120,11 +120,13 @@ class Parts(Penalty):
                 least = max(least or 0.0, found * (1.0 if mine == whole else whole / mine))
         return least
 
-    def split(self) -> tuple[SmoothPenalty | None, RestPenalty | None]:
+    def split(self) -> tuple[SmoothPenalty | None, NonsmoothPenalty | None]:
         halves = [(part, *part.penalty.split()) for part in self.parts]
         smooth = tuple(replace(part, penalty=half) for part, half, _ in halves if half is not None)
         rest = tuple(replace(part, penalty=half) for part, _, half in halves if half is not None)
-        return (SmoothParts(smooth) if smooth else None), (RestParts(rest, self._selection(rest)) if rest else None)
+        return (SmoothParts(smooth) if smooth else None), (
+            NonsmoothParts(rest, self._selection(rest)) if rest else None
+        )
 
     def _selection(self, rest: tuple[Part, ...]) -> Selection | None:
         """The rule for candidates: that of the parts that they enter, if it is one and the same."""
@@ -175,7 +177,7 @@ def _put(vector: Vector, place: Place, numbers: Vector) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class RestParts(_Sum, EpigraphPenalty):
+class NonsmoothParts(_Sum, EpigraphPenalty):
     """The non-smooth parts."""
 
     selection: Selection | None = None
@@ -195,10 +197,10 @@ class RestParts(_Sum, EpigraphPenalty):
         return max(1.0 if part.penalty.strength is None else part.penalty.strength for part in self.parts)
 
     @property
-    def pieces(self) -> Sequence[tuple[Place, RestPenalty]]:
+    def pieces(self) -> Sequence[tuple[Place, NonsmoothPenalty]]:
         return tuple((part.place, part.penalty) for part in self.parts)
 
-    def restricted(self, places: Place) -> RestPenalty:
+    def restricted(self, places: Place) -> NonsmoothPenalty:
         kept = []
         for part in self.parts:
             here = np.flatnonzero(np.isin(places, part.indices))
@@ -206,9 +208,9 @@ class RestParts(_Sum, EpigraphPenalty):
                 inner = part.penalty.restricted(np.searchsorted(part.indices, places[here]))
                 kept.append(replace(part, place=tidy(here), penalty=inner))
         if len(kept) == 1 and kept[0].size == len(places):
-            whole: RestPenalty = kept[0].penalty
+            whole: NonsmoothPenalty = kept[0].penalty
             return whole
-        return RestParts(tuple(kept), self.selection)
+        return NonsmoothParts(tuple(kept), self.selection)
 
     def min_norm_subgradient(self, w: Vector, gradient: Vector) -> Vector:
         least = 1.0 * gradient

@@ -12,7 +12,7 @@ optional, and what they do here is what a member without them means.
 
 from crfkit.capabilities import BlockNorm, Capability, Kind, Selection
 from crfkit.protocols.loss import Epochs, Evaluation, GrowingLoss, Loss, LossOptions, Online, Vector
-from crfkit.protocols.penalty import EpigraphPenalty, Penalty, Place, RestPenalty, SmoothPenalty
+from crfkit.protocols.penalty import EpigraphPenalty, NonsmoothPenalty, Penalty, Place, SmoothPenalty
 from crfkit.protocols.solver import Iterate, Saved, Solver, State
 
 __all__ = [
@@ -26,10 +26,10 @@ __all__ = [
     "Kind",
     "Loss",
     "LossOptions",
+    "NonsmoothPenalty",
     "Online",
     "Penalty",
     "Place",
-    "RestPenalty",
     "Saved",
     "Selection",
     "SmoothPenalty",

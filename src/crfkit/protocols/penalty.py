@@ -34,7 +34,7 @@ class Penalty:
     def value(self, w: Vector) -> float:
         raise NotImplementedError
 
-    def split(self) -> tuple[SmoothPenalty | None, RestPenalty | None]:
+    def split(self) -> tuple[SmoothPenalty | None, NonsmoothPenalty | None]:
         """Return (smooth part, non-smooth rest); solvers add the first to the loss and treat the rest themselves."""
         raise NotImplementedError
 
@@ -60,7 +60,7 @@ class SmoothPenalty(Penalty):
         def kinds(self) -> frozenset[Kind]:
             """For solvers that handle some penalties only."""
 
-    def split(self) -> tuple[SmoothPenalty | None, RestPenalty | None]:
+    def split(self) -> tuple[SmoothPenalty | None, NonsmoothPenalty | None]:
         return self, None
 
     def add_gradient(self, w: Vector, gradient: Vector) -> None:
@@ -86,7 +86,7 @@ class SmoothPenalty(Penalty):
         return None
 
 
-class RestPenalty(Penalty):
+class NonsmoothPenalty(Penalty):
     """A part that is not smooth (at zero)."""
 
     if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class RestPenalty(Penalty):
         def kinds(self) -> frozenset[Kind]:
             """Capabilities that solvers may use."""
 
-    def split(self) -> tuple[SmoothPenalty | None, RestPenalty | None]:
+    def split(self) -> tuple[SmoothPenalty | None, NonsmoothPenalty | None]:
         return None, self
 
     @property
@@ -112,16 +112,16 @@ class RestPenalty(Penalty):
         raise NotImplementedError
 
     @property
-    def pieces(self) -> Sequence[tuple[Place, RestPenalty]]:
+    def pieces(self) -> Sequence[tuple[Place, NonsmoothPenalty]]:
         """Pairs (place, penalty of the weights there) whose sum it is, where strengths differ; places are disjoint."""
         return ((slice(None), self),)
 
-    def restricted(self, places: Place) -> RestPenalty:
+    def restricted(self, places: Place) -> NonsmoothPenalty:
         """Return the same penalty as a function of the weights at these places alone, with all others at zero."""
         raise ParameterError(f"{self.name} cannot be restricted to some of the weights")
 
 
-class EpigraphPenalty(RestPenalty):
+class EpigraphPenalty(NonsmoothPenalty):
     """A rest that is min_α cost·α over a set of (w, α) that can be projected onto: kind "epigraph".
 
     Of Σ_G strength·‖w_G‖ the set is {‖w_G‖ ≤ α_G}; a constraint has no α.

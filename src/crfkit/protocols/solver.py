@@ -57,7 +57,7 @@ class Solver:
             """Which kinds of a penalty's smooth part it takes; None (the default): any."""
 
         @property
-        def handles_rest(self) -> frozenset[Kind]:
+        def handles_nonsmooth(self) -> frozenset[Kind]:
             """Kinds of non-smooth penalties that it can minimise; none (the default): smooth objectives only."""
 
         @property
@@ -82,7 +82,7 @@ class Solver:
 
     else:
         handles_smooth = None
-        handles_rest = frozenset()
+        handles_nonsmooth = frozenset()
         nonmonotone = False
         first_order = False
         numpy_only = False

@@ -83,7 +83,7 @@ class ADMM(IterativeSolver):
 
     name: ClassVar[str] = "admm"
     needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH})
-    handles_rest: ClassVar[frozenset[Kind]] = frozenset({Kind.PROX})
+    handles_nonsmooth: ClassVar[frozenset[Kind]] = frozenset({Kind.PROX})
     nonmonotone: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -95,7 +95,7 @@ class ADMM(IterativeSolver):
         check_count(inner_steps=self.inner_steps, memory=self.memory)
 
     def init(self, objective: Objective, w0: Vector, saved: Saved) -> ADMMState | QuasiNewtonState:
-        if objective.rest is None:
+        if objective.nonsmooth is None:
             return LBFGS(memory=self.memory).init(objective, w0, saved)
         z = objective.at(w0)
         if "u" in saved:
@@ -111,7 +111,7 @@ class ADMM(IterativeSolver):
         if isinstance(state, QuasiNewtonState):
             return LBFGS(memory=self.memory).step(objective, state)
         z, u, rho = state.point, state.u, state.rho
-        assert objective.rest is not None
+        assert objective.nonsmooth is not None
         if z.optimality == 0.0:
             return Status.CONVERGED
         if rho == 0.0:
@@ -119,7 +119,7 @@ class ADMM(IterativeSolver):
         center = combine(z.w, -1.0, u)
         w, pairs = self._near(objective, state.w, center, rho, state.pairs, 0.1 * rho * state.residual)
         relaxed = combine((1.0 - self.relaxation) * z.w, self.relaxation, w.w)
-        new = objective.at(objective.rest.prox(combine(relaxed, 1.0, u), 1.0 / rho))
+        new = objective.at(objective.nonsmooth.prox(combine(relaxed, 1.0, u), 1.0 / rho))
         u = combine(combine(u, 1.0, relaxed), -1.0, new.w)
         apart, moved = norm(combine(w.w, -1.0, new.w)), norm(combine(new.w, -1.0, z.w))
         if self.adaptive and state.k < FIXED_AFTER and state.k % PERIOD == PERIOD - 1:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from crfkit._checks import check_online, check_positive
 from crfkit.arrays import free, norm
 from crfkit.errors import ParameterError
-from crfkit.protocols import Capability, Kind, RestPenalty, Vector
+from crfkit.protocols import Capability, Kind, NonsmoothPenalty, Vector
 from crfkit.result import Status, TraceRow
 from crfkit.solvers.fista import FISTA
 from crfkit.solvers.lbfgs import LBFGS
@@ -28,7 +28,7 @@ POWER = 0.6  # of the diagonal
 L1_MEMORY = 60  # pairs that OWL-QN keeps: it takes an eighth fewer evaluations than with 20, and few weights are free
 
 
-def finishing_solver(rest: RestPenalty | None) -> str:
+def finishing_solver(rest: NonsmoothPenalty | None) -> str:
     """Return the name of the solver that suits the part of a penalty that is not smooth."""
     if rest is None:
         return "lbfgs"
@@ -39,9 +39,9 @@ def finishing_solver(rest: RestPenalty | None) -> str:
 class Auto(IterativeSolver):
     """Choose a solver by what the loss and the penalty offer.
 
-    That is OWL-QN with 60 curvature pairs under an L1 penalty, FISTA under other penalties with corners, and else
-    L-BFGS. Where the loss has an
-    online form and it pays, L-BFGS begins after some stochastic epochs.
+    That is OWL-QN with 60 curvature pairs under an L1 penalty, FISTA under other non-smooth penalties, and otherwise
+    L-BFGS. Where the loss has an online form and it pays, L-BFGS begins after some stochastic epochs. Losses with
+    "hess_sample" give L-BFGS and OWL-QN a head.
 
     The trace begins at the given start and has a row after the first epoch and one after the last.
 
@@ -65,7 +65,7 @@ class Auto(IterativeSolver):
 
     name: ClassVar[str] = "auto"
     needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH})
-    handles_rest: ClassVar[frozenset[Kind]] = frozenset({Kind.L1, Kind.PROX})
+    handles_nonsmooth: ClassVar[frozenset[Kind]] = frozenset({Kind.L1, Kind.PROX})
 
     def __post_init__(self) -> None:
         check_online(self.max_iterations, self.seed)
@@ -78,10 +78,12 @@ class Auto(IterativeSolver):
         loss = objective.loss
         diagonal, sample = (c in loss.capabilities for c in (Capability.HESS_DIAG, Capability.HESS_SAMPLE))
         head = loss.dense_size() if diagonal and sample else 0
-        if objective.rest is None:
+        if objective.nonsmooth is None:
             return LBFGS(memory=self.memory, preconditioned=warmed and diagonal, power=POWER, head=head * warmed)
         large = len(loss.data) >= self.least_sequences if head else False
-        return OWLQN(memory=L1_MEMORY, head=head * large) if finishing_solver(objective.rest) == "owlqn" else FISTA()
+        return (
+            OWLQN(memory=L1_MEMORY, head=head * large) if finishing_solver(objective.nonsmooth) == "owlqn" else FISTA()
+        )
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> AutoState | StartState:
         if "start_epochs" in saved:
@@ -113,7 +115,7 @@ class Auto(IterativeSolver):
     def _is_warm(self, objective: Objective, w0: Vector) -> bool:
         """Return whether the start was chosen, so that the Hessian there is worth its price."""
         loss = objective.loss
-        if objective.rest is not None or Capability.HESS_SAMPLE not in loss.capabilities:
+        if objective.nonsmooth is not None or Capability.HESS_SAMPLE not in loss.capabilities:
             return False
         return norm(w0) > 0.0 and len(loss.data) >= self.least_sequences
 
@@ -123,7 +125,7 @@ class Auto(IterativeSolver):
         loss: Any = objective.loss
         possible = (
             norm(w0) == 0.0  # from a start that was chosen, stochastic steps might lead away
-            and objective.rest is None  # OWL-QN gains less from a near start than L1 epochs cost
+            and objective.nonsmooth is None  # OWL-QN gains less from a near start than L1 epochs cost
             and Capability.ONLINE in loss.capabilities
             and Kind.L2 in kinds
             and len(loss.data) >= self.least_sequences

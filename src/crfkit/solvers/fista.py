@@ -84,7 +84,7 @@ class FISTA(IterativeSolver):
     name: ClassVar[str] = "fista"
     needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH})
     first_order: ClassVar[bool] = True
-    handles_rest: ClassVar[frozenset[Kind]] = frozenset({Kind.PROX})
+    handles_nonsmooth: ClassVar[frozenset[Kind]] = frozenset({Kind.PROX})
 
     def __post_init__(self) -> None:
         check_proximal(self.max_iterations, self.seed, self.random_start, self.lipschitz, self.backtracking)

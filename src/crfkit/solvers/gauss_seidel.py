@@ -114,7 +114,7 @@ class GaussSeidel(TakesBatches):
 
     def _looked_at(self, objective: Objective, point: Point, progress: Progress, batches: Batches) -> Grown:
         ids, scores = find(objective, point, batches)
-        excess = float(np.linalg.norm(np.asarray(scores) - strength(objective.rest)))
+        excess = float(np.linalg.norm(np.asarray(scores) - strength(objective.nonsmooth)))
         here, violations = At(point, ids, scores, progress), Violations(len(ids), excess, excess)
         return Grown(here, objective.loss, violations, objective.passes, batches, batches.taken)
 
@@ -126,6 +126,6 @@ class GaussSeidel(TakesBatches):
         worst = np.zeros(len(on))
         np.maximum.at(worst, inverse, size)
         every = np.concatenate([on[worst > 0], np.asarray(here.ids)])
-        by = np.concatenate([worst[worst > 0], np.asarray(here.scores) - strength(objective.rest)])
+        by = np.concatenate([worst[worst > 0], np.asarray(here.scores) - strength(objective.nonsmooth)])
         chosen = every[np.argsort(-by, kind="stable")[: self.select_unit]]
         return chosen, np.setdiff1d(chosen, on)

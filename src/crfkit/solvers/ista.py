@@ -40,7 +40,7 @@ class ISTA(IterativeSolver):
     random_start : scale of normal noise that is added to the start.
     seed : random seed of that noise.
 
-    >>> ", ".join(ISTA(lipschitz=10.0).handles_rest)
+    >>> ", ".join(ISTA(lipschitz=10.0).handles_nonsmooth)
     'prox'
     """
 
@@ -54,7 +54,7 @@ class ISTA(IterativeSolver):
     name: ClassVar[str] = "ista"
     needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH})
     first_order: ClassVar[bool] = True
-    handles_rest: ClassVar[frozenset[Kind]] = frozenset({Kind.PROX})
+    handles_nonsmooth: ClassVar[frozenset[Kind]] = frozenset({Kind.PROX})
 
     def __post_init__(self) -> None:
         check_proximal(self.max_iterations, self.seed, self.random_start, self.lipschitz, self.backtracking)

@@ -97,7 +97,7 @@ class OGM(IterativeSolver):
     name: ClassVar[str] = "ogm"
     needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH})
     first_order: ClassVar[bool] = True
-    handles_rest: ClassVar[frozenset[Kind]] = frozenset({Kind.PROX})
+    handles_nonsmooth: ClassVar[frozenset[Kind]] = frozenset({Kind.PROX})
 
     def __post_init__(self) -> None:
         check_proximal(self.max_iterations, self.seed, self.random_start, self.lipschitz, self.backtracking)
@@ -117,7 +117,7 @@ class OGM(IterativeSolver):
         if "s" in saved and saved.get("value") == point.value:  # gradients of another objective would be of no use
             s, total, centre = (saved_vector(saved, name, w0) for name in ("s", "total", "centre"))
             k, mu, settled = saved_count(saved, "k"), saved_number(saved, "mu", low=POSITIVE), bool(saved["settled"])
-            here = Envelope(objective.rest, mu).at(point)
+            here = Envelope(objective.nonsmooth, mu).at(point)
             return OGMState(point, here, s, total, centre, k, mu, settled, length, progress)
         centre = point.w if self.prox_center is None else self.prox_center
         if centre.shape != w0.shape:
@@ -152,7 +152,7 @@ class OGM(IterativeSolver):
         found = state.length.ready(objective, state.point)
         if isinstance(found, Status):
             return found
-        length, envelope, here, k = found, Envelope(objective.rest, state.mu), state.here, state.k
+        length, envelope, here, k = found, Envelope(objective.nonsmooth, state.mu), state.here, state.k
         for _ in range(MAX_TRIALS):
             L = length.L + envelope.lipschitz
             s = combine(here.w, -1.0 / L, here.grad)
@@ -179,7 +179,7 @@ class OGM(IterativeSolver):
         return OGMState(theta, new, s, total, state.centre, k + 1, state.mu, settled, length, progress)
 
     def _smallest(self, objective: Objective, mu: float) -> bool:
-        return objective.rest is None or self.continuation is None or mu <= self.least_mu
+        return objective.nonsmooth is None or self.continuation is None or mu <= self.least_mu
 
     def _finisher(self) -> FISTA:
         return FISTA(lipschitz=self.lipschitz, backtracking=self.backtracking)
@@ -196,7 +196,7 @@ def _begin(
 ) -> OGMState:
     """Return the first state of a smoothed phase."""
     zeros = array_namespace(point.w).zeros_like(point.w)
-    here = Envelope(objective.rest, mu).at(point)
+    here = Envelope(objective.nonsmooth, mu).at(point)
     return OGMState(point, here, point.w, zeros, centre, 0, mu, False, length, progress)
 
 

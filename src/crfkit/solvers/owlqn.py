@@ -87,7 +87,7 @@ class OWLQN(IterativeSolver):
     name: ClassVar[str] = "owlqn"
     preconditioned: ClassVar[bool] = False
     needs = NeedsHead(Capability.SMOOTH)
-    handles_rest: ClassVar[frozenset[Kind]] = frozenset(
+    handles_nonsmooth: ClassVar[frozenset[Kind]] = frozenset(
         {Kind.L1, Kind.ORTHANTS}
     )  # L1 of all weights, or of some of them
 
@@ -142,7 +142,7 @@ def _search(objective: Objective, point: Point, curvature: FreeCurvature | Whole
     index, p = moving.index, moving.p
     d, curved = curvature.direction(moving)
     w = xp.take(point.w, index)
-    orthant = xp.where(w != 0, xp.sign(w), xp.sign(p)) if objective.rest is not None else None
+    orthant = xp.where(w != 0, xp.sign(w), xp.sign(p)) if objective.nonsmooth is not None else None
     whole = isinstance(curvature, WholeCurvature)
     if whole and orthant is not None:
         d = xp.where(d * p > 0, d, xp.zeros_like(d))

@@ -74,7 +74,7 @@ class PQN(IterativeSolver):
 
     name: ClassVar[str] = "pqn"
     needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH})
-    handles_rest: ClassVar[frozenset[Kind]] = frozenset({Kind.EPIGRAPH})
+    handles_nonsmooth: ClassVar[frozenset[Kind]] = frozenset({Kind.EPIGRAPH})
 
     def __post_init__(self) -> None:
         check_iterations(self.max_iterations)
@@ -85,7 +85,7 @@ class PQN(IterativeSolver):
             raise ParameterError(f"eps must be a finite number >= 0, not {self.eps!r}")
 
     def init(self, objective: Objective, w0: Vector, saved: Saved) -> PQNState | QuasiNewtonState:
-        if objective.rest is None:
+        if objective.nonsmooth is None:
             return LBFGS(memory=self.memory).init(objective, w0, saved)
         form = EpigraphForm(objective, w0)
         at = form.start(w0, saved)
@@ -137,7 +137,7 @@ class _Model(EpigraphForm):
     """The quadratic model over the same set."""
 
     def __init__(self, form: EpigraphForm, old: Lifted, pairs: SecantPairs) -> None:
-        self.objective, self.rest, self.n = form.objective, form.rest, form.n
+        self.objective, self.nonsmooth, self.n = form.objective, form.nonsmooth, form.n
         self._old, self._pairs = old, pairs
 
     def at(self, x: Vector, near: Lifted | None = None) -> Lifted:

@@ -97,7 +97,7 @@ class SPG(IterativeSolver):
     name: ClassVar[str] = "spg"
     needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH})
     first_order: ClassVar[bool] = True
-    handles_rest: ClassVar[frozenset[Kind]] = frozenset({Kind.EPIGRAPH})
+    handles_nonsmooth: ClassVar[frozenset[Kind]] = frozenset({Kind.EPIGRAPH})
     nonmonotone: ClassVar[bool] = True  # a run that continues may rise to values of the run before
 
     def __post_init__(self) -> None:

@@ -96,7 +96,7 @@ class RDA(IterativeSolver):
     name: ClassVar[str] = "rda"
     needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.SUBSET})
     handles_smooth: ClassVar[frozenset[Kind]] = frozenset({Kind.L2})
-    handles_rest: ClassVar[frozenset[Kind]] = frozenset({Kind.PROX})
+    handles_nonsmooth: ClassVar[frozenset[Kind]] = frozenset({Kind.PROX})
 
     def __post_init__(self) -> None:
         check_online(self.max_iterations, self.seed)
@@ -113,7 +113,7 @@ class RDA(IterativeSolver):
         size = self.batch if self.batch is not None else max(min(MOST_IN_BATCH, n // LEAST_BATCHES), 1)
         batches = [loss.subset(order[k : k + size]) for k in range(0, n, size)]
         point = objective.at(start(w0, self.random_start, self.seed, saved))
-        adapts = self.adaptive and (objective.rest is None or Kind.L1 in objective.rest.kinds)
+        adapts = self.adaptive and (objective.nonsmooth is None or Kind.L1 in objective.nonsmooth.kinds)
         if saved:
             if ("squares" in saved) != adapts:
                 raise ParameterError("the saved state is of an RDA with another setting of `adaptive`")
@@ -224,4 +224,4 @@ def _dual_step(objective: Objective, total: Vector, centre: Vector, k: int, pull
     w = (pull / a) * centre - total / (k * a)
     if not norm(w) < 1e100:
         return math.nan * w  # it diverges
-    return w if objective.rest is None else objective.rest.prox(w, 1.0 / a)
+    return w if objective.nonsmooth is None else objective.nonsmooth.prox(w, 1.0 / a)

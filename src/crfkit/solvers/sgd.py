@@ -44,7 +44,7 @@ class SGD(IterativeSolver):
     name: ClassVar[str] = "sgd"
     needs: ClassVar[frozenset[Capability]] = frozenset({Capability.ONLINE})
     handles_smooth: ClassVar[frozenset[Kind]] = frozenset({Kind.L2})
-    handles_rest: ClassVar[frozenset[Kind]] = frozenset({Kind.L1})
+    handles_nonsmooth: ClassVar[frozenset[Kind]] = frozenset({Kind.L1})
     numpy_only: ClassVar[bool] = True
     averaged: ClassVar[bool] = False
 
@@ -117,7 +117,7 @@ def calibrate(online: Epochs, objective: Objective, w0: Vector, sample: int, see
         online.sgd(order, np.full(len(order), step_size), l2, l1, False)
         w = online.weights()
         value = online.sgd(order, np.zeros(len(order)), 0.0, 0.0, False)
-        penalty = 0.5 * l2 * dot(w, w) + (objective.rest.value(w) if objective.rest is not None else 0.0)
+        penalty = 0.5 * l2 * dot(w, w) + (objective.nonsmooth.value(w) if objective.nonsmooth is not None else 0.0)
         return float(value + part * penalty)
 
     best, value = start, after(start)

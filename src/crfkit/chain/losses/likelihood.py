@@ -194,7 +194,7 @@ class SoftmaxMargin(ChainLoss):
 
 
 class StructuredHinge(ChainLoss):
-    """The margin loss of structured support vector machines; it has corners. `cost` None: Hamming."""
+    """The margin loss of structured support vector machines; it is not smooth. `cost` None: Hamming."""
 
     name = "structured hinge"
     capabilities = frozenset({Capability.SUBSET, Capability.ONLINE})

@@ -47,7 +47,7 @@ class OrthantWise(IterativeSolver):
 
     name: ClassVar[str] = "crfsuite-owlqn"
     needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH})
-    handles_rest: ClassVar[frozenset[Kind]] = frozenset({Kind.L1})
+    handles_nonsmooth: ClassVar[frozenset[Kind]] = frozenset({Kind.L1})
     numpy_only: ClassVar[bool] = True
 
     def init(self, objective: Objective, w0: Vector, saved: Saved) -> OrthantState:

@@ -27,7 +27,7 @@ def check_compatible(solver: Solver, loss: Loss, penalty: Penalty, registry: Map
         )
     smooth, rest = penalty.split()
     handles_smooth = solver.handles_smooth
-    takes_none = handles_smooth == frozenset() and not solver.handles_rest
+    takes_none = handles_smooth == frozenset() and not solver.handles_nonsmooth
     ignored = smooth is not None and handles_smooth is not None and not handles_smooth & smooth.kinds
     if ignored or (takes_none and rest is not None):
         taken = " and ".join(sorted(handles_smooth or ())) or "none"
@@ -35,13 +35,13 @@ def check_compatible(solver: Solver, loss: Loss, penalty: Penalty, registry: Map
     if rest is None:
         return
     kinds = rest.kinds
-    if not solver.handles_rest & kinds:
+    if not solver.handles_nonsmooth & kinds:
         limit = (
-            f"penalties of kind {', '.join(sorted(solver.handles_rest))}"
-            if solver.handles_rest
+            f"penalties of kind {', '.join(sorted(solver.handles_nonsmooth))}"
+            if solver.handles_nonsmooth
             else "smooth objectives"
         )
         raise CapabilityError(
             f"the solver {solver.name} minimises {limit} only; {penalty.name} is not smooth"
-            + which(lambda other: bool(other.handles_rest & kinds) and other.needs <= loss.capabilities)
+            + which(lambda other: bool(other.handles_nonsmooth & kinds) and other.needs <= loss.capabilities)
         )

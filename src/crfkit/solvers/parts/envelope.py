@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 
 from crfkit.arrays import combine, dot
-from crfkit.protocols import RestPenalty, Vector
+from crfkit.protocols import NonsmoothPenalty, Vector
 from crfkit.solvers.parts.objective import Point
 
 
@@ -29,21 +29,21 @@ class Smoothed:
 class Envelope:
     """The Moreau envelope of the rest of a penalty; without a rest, or with one of strength 0, nothing is added."""
 
-    rest: RestPenalty | None
+    nonsmooth: NonsmoothPenalty | None
     mu: float
 
     @property
     def lipschitz(self) -> float:
         """The largest 1/γ."""
-        if self.rest is None:
+        if self.nonsmooth is None:
             return 0.0
-        return max((self._rate(penalty) for _, penalty in self.rest.pieces), default=0.0)
+        return max((self._rate(penalty) for _, penalty in self.nonsmooth.pieces), default=0.0)
 
     def at(self, point: Point) -> Smoothed:
-        if self.rest is None or self.lipschitz == 0.0 or not math.isfinite(point.smooth_value):
+        if self.nonsmooth is None or self.lipschitz == 0.0 or not math.isfinite(point.smooth_value):
             return Smoothed(point.w, point.smooth_value, point.grad)
         value, grad = point.smooth_value, 1.0 * point.grad
-        for place, penalty in self.rest.pieces:
+        for place, penalty in self.nonsmooth.pieces:
             rate = self._rate(penalty)
             if rate > 0.0:
                 w = point.w[place]
@@ -53,7 +53,7 @@ class Envelope:
                 grad[place] = combine(grad[place], rate, away)
         return Smoothed(point.w, value, grad)
 
-    def _rate(self, penalty: RestPenalty) -> float:
+    def _rate(self, penalty: NonsmoothPenalty) -> float:
         """Return 1/γ of a piece."""
         strength = penalty.strength
         return (1.0 if strength is None else strength) / self.mu  # a constraint has none

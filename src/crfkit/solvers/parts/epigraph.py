@@ -27,15 +27,15 @@ class EpigraphForm:
 
     def __init__(self, objective: Objective, w0: Vector) -> None:
         self.objective = objective
-        rest: Any = objective.rest
-        self.rest = rest  # an EpigraphPenalty
+        rest: Any = objective.nonsmooth
+        self.nonsmooth = rest  # an EpigraphPenalty
         self.n = w0.shape[0]
         if rest is not None:
             self._alpha, self._cost = rest.epigraph_start(w0)
 
     def start(self, w0: Vector, saved: Mapping[str, Any]) -> Lifted:
         """Return w0, or the nearest point that the penalty allows, with the least α or that of a saved state."""
-        if self.rest is None:
+        if self.nonsmooth is None:
             return self.at(w0)
         alpha = saved_vector(saved, "alpha", self._alpha) if "alpha" in saved else self._alpha
         return self.at(self.project(namespace(w0).concat([w0, alpha])))
@@ -43,19 +43,19 @@ class EpigraphForm:
     def at(self, x: Vector, near: Lifted | None = None) -> Lifted:
         """Return the objective at x; `near` is the iterate that it is tried from."""
         point = self.objective.at(x[: self.n], None if near is None else near.point.evaluation)
-        if self.rest is None:
+        if self.nonsmooth is None:
             return Lifted(x, point.smooth_value, point.grad, point)
         value = point.smooth_value + (dot(self._cost, x[self.n :]) if x.shape[0] > self.n else 0.0)
         return Lifted(x, value, namespace(x).concat([point.grad, self._cost]), point)
 
     def project(self, x: Vector) -> Vector:
-        if self.rest is None:
+        if self.nonsmooth is None:
             return x
-        return namespace(x).concat(list(self.rest.project_epigraph(x[: self.n], x[self.n :])))
+        return namespace(x).concat(list(self.nonsmooth.project_epigraph(x[: self.n], x[self.n :])))
 
     def residual(self, at: Lifted) -> float:
         """‖P(x − ∇f) − x‖: zero at an optimum and only there."""
         return norm(combine(self.project(combine(at.x, -1.0, at.grad)), -1.0, at.x))
 
     def saved(self, at: Lifted) -> Mapping[str, Any]:
-        return {} if self.rest is None else {"alpha": 1.0 * at.x[self.n :]}
+        return {} if self.nonsmooth is None else {"alpha": 1.0 * at.x[self.n :]}

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from crfkit._types import Floats, Ints
 from crfkit.errors import ParameterError
-from crfkit.protocols import Vector
+from crfkit.protocols import Kind, Vector
 from crfkit.protocols.loss import SampledEvaluation
 from crfkit.solvers.parts.objective import Objective, Point
 from crfkit.solvers.parts.saved import check_matrix
@@ -52,9 +52,7 @@ class Head:
         rows = sample[:, places]
         block = np.asarray((rows.T @ rows).todense())
         exact = np.diag(np.asarray(diagonal[places], dtype=np.float64))
-        prior = _penalty_diagonal(objective, point)
-        if prior is not None:
-            block += np.diag(prior[places])
+        block += np.diag(_penalty_diagonal(objective, point, places))
         with threadpool_limits(1, "blas"):  # more threads would wait actively, and gain little
             values, vectors = np.linalg.eigh((1.0 - EXACT) * block + EXACT * exact)
             if not (np.isfinite(values).all() and values[-1] > 0.0):
@@ -78,10 +76,11 @@ class Head:
         return {"head_places": self.places, "head_metric": self.metric}
 
 
-def _penalty_diagonal(objective: Objective, point: Point) -> Vector:
-    """Return the diagonal of the Hessian of the penalty's smooth part, None without one."""
-    if objective.smooth is None:
-        return None
+def _penalty_diagonal(objective: Objective, point: Point, places: Ints) -> Floats:
+    """Return the diagonal of the Hessian of the penalty's smooth part at some places."""
+    smooth = objective.smooth
+    if smooth is None or Kind.L2 in smooth.kinds:
+        return np.full(len(places), objective.l2)
     diagonal = np.zeros(len(point.w))
-    objective.smooth.add_hess_diag(point.w, diagonal)
-    return diagonal
+    smooth.add_hess_diag(point.w, diagonal)
+    return diagonal[places]

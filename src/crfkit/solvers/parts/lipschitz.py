@@ -137,7 +137,7 @@ def _curvature(objective: Objective, point: Point) -> float | Status:
             break
         if found > 1e-9:
             return found / step
-        if objective.rest is not None or not ahead.smooth_value < point.smooth_value:
+        if objective.nonsmooth is not None or not ahead.smooth_value < point.smooth_value:
             break  # the rest may bound what f does not; and a gradient along which f rises is wrong
         step *= 4.0
     else:

@@ -139,7 +139,7 @@ class Steps:
                 point.optimality,
                 objective.evaluations,
                 self._seconds(),
-                objective.loss.size if objective.rest is None else count_nonzero(point.w),
+                objective.loss.size if objective.nonsmooth is None else count_nonzero(point.w),
                 objective.products,
                 self.solver.columns(self.state),
             )
@@ -171,8 +171,8 @@ def run(
         raise ParameterError(f"the saved state is of the solver {resume.get('solver')!r}, not of {solver.name!r}")
     check_state(resume or {})
     objective = Objective(loss, penalty)
-    if objective.rest is not None and objective.rest.value(w0) == math.inf:
-        w0 = objective.rest.prox(w0, 1.0)  # a constraint that the start does not keep
+    if objective.nonsmooth is not None and objective.nonsmooth.value(w0) == math.inf:
+        w0 = objective.nonsmooth.prox(w0, 1.0)  # a constraint that the start does not keep
     may_rise = solver.own_objective or solver.nonmonotone
     clock = _Clock()
 

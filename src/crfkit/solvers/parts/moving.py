@@ -1,7 +1,7 @@
 """The weights that can move at a point of f(w) + penalty, where most weights are held at zero.
 
-With p = −(the shortest sub-gradient), a weight is *free* if no corner of the penalty holds it (it is not zero, or there
-is no penalty with corners), and *entering* if it is zero and p leads away from it. All others stay where they are.
+With p = −(the shortest sub-gradient), a weight is *free* if the penalty does not hold it (it is not zero, or there
+is no non-smooth penalty), and *entering* if it is zero and p leads away from it. All others stay where they are.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from array_api_compat import device
 from crfkit import _core
 from crfkit._threads import thread_count
 from crfkit.arrays import is_native, namespace, norm
-from crfkit.protocols import Kind, RestPenalty, Vector
+from crfkit.protocols import Kind, NonsmoothPenalty, Vector
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Moving:
     norm: float
 
     @classmethod
-    def at(cls, w: Vector, grad: Vector, rest: RestPenalty | None) -> Moving:
+    def at(cls, w: Vector, grad: Vector, rest: NonsmoothPenalty | None) -> Moving:
         """Return those at w, where `grad` is the gradient of the smooth part."""
         if rest is not None and Kind.L1 in rest.kinds and is_native(w, grad):
             assert rest.strength is not None

@@ -10,7 +10,7 @@ from typing import Any
 from array_api_compat import array_namespace, device
 
 from crfkit.arrays import is_native, norm, put
-from crfkit.protocols import Capability, Evaluation, GrowingLoss, Kind, Loss, Penalty, RestPenalty, Vector
+from crfkit.protocols import Capability, Evaluation, GrowingLoss, Kind, Loss, NonsmoothPenalty, Penalty, Vector
 from crfkit.solvers.parts.moving import Moving
 
 
@@ -30,13 +30,13 @@ class Point:
     smooth_value: float
     grad: Vector  # of the smooth part
     evaluation: Evaluation
-    rest: RestPenalty | None = None
+    nonsmooth: NonsmoothPenalty | None = None
     grad_square: float | None = None  # ‖grad‖², if it is known
 
     @cached_property
     def value(self) -> float:
         """The whole objective."""
-        return self.smooth_value + (self.rest.value(self.w) if self.rest is not None else 0.0)
+        return self.smooth_value + (self.nonsmooth.value(self.w) if self.nonsmooth is not None else 0.0)
 
     @cached_property
     def grad_norm(self) -> float:
@@ -45,18 +45,18 @@ class Point:
     @cached_property
     def subgradient(self) -> Vector:
         """The shortest sub-gradient of the whole objective; the gradient where there is no rest."""
-        return self.grad if self.rest is None else self.rest.min_norm_subgradient(self.w, self.grad)
+        return self.grad if self.nonsmooth is None else self.nonsmooth.min_norm_subgradient(self.w, self.grad)
 
     @cached_property
     def moving(self) -> Moving:
         """The weights that can move."""
-        return Moving.at(self.w, self.grad, self.rest)
+        return Moving.at(self.w, self.grad, self.nonsmooth)
 
     @cached_property
     def optimality(self) -> float:
-        if self.rest is None:
+        if self.nonsmooth is None:
             return self.grad_norm
-        one_pass = Kind.L1 in self.rest.kinds and is_native(self.w, self.grad)
+        one_pass = Kind.L1 in self.nonsmooth.kinds and is_native(self.w, self.grad)
         return self.moving.norm if one_pass else norm(self.subgradient)
 
     @property
@@ -82,7 +82,7 @@ class Objective:
     def _bind(self, loss: Loss, penalty: Penalty) -> None:
         self.loss = loss
         self.penalty = penalty
-        self.smooth, self.rest = penalty.split()
+        self.smooth, self.nonsmooth = penalty.split()
 
     @property
     def name(self) -> str:
@@ -96,7 +96,7 @@ class Objective:
     @property
     def l1(self) -> float:
         """The strength of the rest, for solvers that take no other than L1."""
-        return 0.0 if self.rest is None or self.rest.strength is None else self.rest.strength
+        return 0.0 if self.nonsmooth is None or self.nonsmooth.strength is None else self.nonsmooth.strength
 
     def at(self, w: Vector, warm: Evaluation | None = None) -> Point:
         """Evaluate value and gradient of the smooth part at w. The gradient array belongs to the point."""
@@ -108,9 +108,9 @@ class Objective:
         """Return the point of an evaluation of the loss that was made elsewhere."""
         value, grad = evaluation.value, evaluation.grad
         if self.smooth is None:
-            return Point(w, value, grad, evaluation, self.rest)
+            return Point(w, value, grad, evaluation, self.nonsmooth)
         more, grad_square = self.smooth.add(w, grad)
-        return Point(w, value + more, grad, evaluation, self.rest, grad_square)
+        return Point(w, value + more, grad, evaluation, self.nonsmooth, grad_square)
 
     def grow(self, loss: GrowingLoss, point: Point, place: Any) -> Point:
         """Continue with a loss that has grown; return the point in its space, with the new weights at zero."""
@@ -125,7 +125,7 @@ class Objective:
             self.smooth.add_gradient(w, grad)
         grad += evaluation.grad
         grad[place] = point.grad
-        return Point(w, point.smooth_value, grad, evaluation, self.rest)
+        return Point(w, point.smooth_value, grad, evaluation, self.nonsmooth)
 
     def accept(self, point: Any) -> None:
         """Start later evaluations from this iterate; with the last trial, a line search would see several functions."""

@@ -20,7 +20,7 @@ from crfkit.solvers.parts.objective import Objective, Point
 def forward_backward(objective: Objective, x: Point, L: float) -> Point:
     """Step to prox(x − ∇f(x)/L): the minimum of the quadratic bound at x plus the rest of the penalty."""
     w = combine(x.w, -1.0 / L, x.grad)
-    return objective.at(w if objective.rest is None else objective.rest.prox(w, 1.0 / L))
+    return objective.at(w if objective.nonsmooth is None else objective.nonsmooth.prox(w, 1.0 / L))
 
 
 def start(w0: Vector, random_start: float, seed: int, saved: Mapping[str, Any]) -> Vector:

@@ -10,7 +10,7 @@ When the working set is optimal, the candidates that violate are switched on. On
 pass.
 
 It is a part, not a member of the registry: the structure learner chooses it for binary tables. Its losses must have a
-sparse Hessian, and its penalties must have no corners outside the blocks, which no solver can declare.
+sparse Hessian, and its penalties must be smooth outside the blocks, which no solver can declare.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 from scipy.sparse import diags
 from scipy.sparse.linalg import splu
 
-from crfkit.protocols import Kind, RestPenalty, Vector
+from crfkit.protocols import Kind, NonsmoothPenalty, Vector
 from crfkit.result import Status, TraceRow
 from crfkit.solvers.parts.objective import Objective, Point
 from crfkit.solvers.parts.sparse_hessian import conjugate_gradients, sparse_hessian
@@ -75,7 +75,7 @@ class ProximalNewton(WorkingSetSolver):
     stopping: StoppingRule = field(default_factory=lambda: GradientNorm(0.0))
 
     name: ClassVar[str] = "proximal-newton"
-    handles_rest: ClassVar[frozenset[Kind]] = frozenset({Kind.BY_BLOCK})
+    handles_nonsmooth: ClassVar[frozenset[Kind]] = frozenset({Kind.BY_BLOCK})
     numpy_only: ClassVar[bool] = True
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> NewtonSetState:
@@ -86,10 +86,10 @@ class ProximalNewton(WorkingSetSolver):
         point: Point = state.inner.point
         if state.flat or self._small(point):
             grown = select(objective, Bare(point), self.select_unit, Batches(()))
-            few = grown.violations.excess <= max(self.tolerance, 1e-6) * strength(point.rest)
+            few = grown.violations.excess <= max(self.tolerance, 1e-6) * strength(point.nonsmooth)
             return NewtonSetState(grown.inner, objective.loss, grown.violations, objective.passes, few)
         d = direction(objective, point)
-        rest: Any = point.rest
+        rest: Any = point.nonsmooth
         predicted = float(point.grad @ d) + rest.value(point.w + d) - rest.value(point.w)
         if predicted > -FLAT * max(1.0, abs(point.value)):
             return replace(state, flat=True)
@@ -102,7 +102,7 @@ class ProximalNewton(WorkingSetSolver):
         return replace(state, flat=True)
 
     def _small(self, point: Point) -> bool:
-        scale = max(strength(point.rest), 1e-12) * np.sqrt(point.w.shape[0])
+        scale = max(strength(point.nonsmooth), 1e-12) * np.sqrt(point.w.shape[0])
         return bool(point.optimality <= self.tolerance * scale)
 
     def finished(self, trace: Sequence[TraceRow], state: NewtonSetState) -> bool:
@@ -111,7 +111,7 @@ class ProximalNewton(WorkingSetSolver):
 
 def direction(objective: Objective, point: Point) -> Any:
     """Return the step to the minimum of the quadratic model plus the penalty."""
-    rest: Any = point.rest
+    rest: Any = point.nonsmooth
     H = sparse_hessian(objective, point)
     w, g = np.asarray(point.w), np.asarray(point.grad)
     index = np.asarray(objective.loss.block_index)  # type: ignore[attr-defined]
@@ -137,7 +137,7 @@ def _inverse(H: Any) -> Any:
     return lambda x: factor.solve(x if isinstance(x, np.ndarray) else x.toarray())
 
 
-def _model(S: Any, g: Any, start: Any, rest: RestPenalty) -> Any:
+def _model(S: Any, g: Any, start: Any, rest: NonsmoothPenalty) -> Any:
     """Return argmin_x g·(x − start) + ½(x − start)ᵀS(x − start) + penalty(x)."""
     bound, prox = _largest(S), rest.prox
     if not bound > 0:

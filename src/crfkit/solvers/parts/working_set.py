@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from crfkit.errors import CapabilityError, ParameterError
-from crfkit.protocols import Capability, Evaluation, GrowingLoss, Kind, RestPenalty, Selection, Vector
+from crfkit.protocols import Capability, Evaluation, GrowingLoss, Kind, NonsmoothPenalty, Selection, Vector
 from crfkit.result import Status, TraceRow
 from crfkit.solvers.fista import FISTA
 from crfkit.solvers.owlqn import OWLQN
@@ -114,7 +114,7 @@ class Grown:
     @property
     def settled(self) -> bool:
         """Return whether no candidate violates at this point."""
-        return self.steps == 0 and self.violations.excess <= SLACK * strength(self.inner.point.rest)
+        return self.steps == 0 and self.violations.excess <= SLACK * strength(self.inner.point.nonsmooth)
 
     def saved(self) -> Mapping[str, Any]:
         active = np.asarray(self.loss.active_ids)
@@ -131,7 +131,7 @@ class WorkingSetSolver(IterativeSolver):
     """Base of the solvers that keep a working set."""
 
     needs: ClassVar[frozenset[Capability]] = NEEDS
-    handles_rest: ClassVar[frozenset[Kind]] = HANDLES
+    handles_nonsmooth: ClassVar[frozenset[Kind]] = HANDLES
 
     def columns(self, state: Any) -> Mapping[str, float]:
         """Return blocks in the working set, candidates that violate, and passes over the candidates in total."""
@@ -155,26 +155,26 @@ class TakesBatches(WorkingSetSolver):
         return replace(self, batches=iter(self.batches))  # type: ignore[type-var]
 
 
-def selection(rest: RestPenalty | None) -> Selection:
+def selection(rest: NonsmoothPenalty | None) -> Selection:
     """Return the rule by which candidates are chosen."""
     found = None if rest is None else rest.selection
     assert found is not None  # else the loop has refused the penalty
     return found
 
 
-def strength(rest: RestPenalty | None) -> float:
+def strength(rest: NonsmoothPenalty | None) -> float:
     return selection(rest).strength
 
 
 def inner_solver(objective: Objective, memory: int, **limits: Any) -> Any:
-    """Return OWL-QN where corners are of single weights, else FISTA; raise if all candidates would be selected."""
-    rest: Any = objective.rest
+    """Return OWL-QN for penalties of single weights, otherwise FISTA; raise if all candidates would be selected."""
+    rest: Any = objective.nonsmooth
     if rest is None:
         raise CapabilityError(
             f"{objective.penalty.name} makes no weight zero, so that all candidates would be selected; "
             "penalties that select: L1, ElasticNet, GroupL2, GroupLinf, ByBlock"
         )
-    if OWLQN.handles_rest & rest.kinds:
+    if OWLQN.handles_nonsmooth & rest.kinds:
         return OWLQN(memory=memory, **limits)
     return FISTA(backtracking=True, **limits)
 
@@ -197,7 +197,7 @@ def begin(objective: Objective, inner: Any, saved: Mapping[str, Any], batches: I
 def find(objective: Objective, point: Point, batches: Batches) -> tuple[Any, Any]:
     """Return (ids, scores) of the violating candidates; if there are none, of the next batch that has some."""
     loss: Any = objective.loss
-    rule = selection(objective.rest)
+    rule = selection(objective.nonsmooth)
     while True:
         ids, scores = loss.candidates(point.evaluation, rule.norm, rule.strength)
         objective.passes += 1
@@ -210,7 +210,7 @@ def find(objective: Objective, point: Point, batches: Batches) -> tuple[Any, Any
 def select(objective: Objective, inner: Any, unit: int, batches: Batches, solved: bool = False) -> Grown:
     """Return the working set with the `unit` candidates that violate most."""
     ids, scores = find(objective, inner.point, batches)
-    excess = np.asarray(scores) - strength(objective.rest)
+    excess = np.asarray(scores) - strength(objective.nonsmooth)
     violations = Violations(len(ids), float(np.linalg.norm(excess)), float(np.linalg.norm(excess[unit:])))
     if len(ids):
         loss: Any = objective.loss
