@@ -57,7 +57,8 @@ void bind_orthants(nb::module_& m) {
             check_size(excess.shape(0), h, "excess");
             check_size(excess.shape(1), h, "excess");
             for (int64_t i = 0; i < h; ++i)
-                if (places.data()[i] < 0 || places.data()[i] >= n) throw std::invalid_argument("places are out of range");
+                if (places.data()[i] < 0 || places.data()[i] >= n)
+                    throw std::invalid_argument("places are out of range");
             const Head head{places.data(), excess.data(), h};
             nb::capsule owner;
             double* d = allocate<double>(g.size(), owner);

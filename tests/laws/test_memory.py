@@ -263,10 +263,10 @@ def headed(rng, n, h):
     """A head of h of n weights, a scale that is 1 there, and H₀ of both."""
     places = np.sort(rng.choice(n, h, replace=False))
     root = rng.normal(size=(h, h))
-    head, scale = Head(places, root @ root.T / h + 0.1 * np.eye(h)), np.exp(0.3 * rng.normal(size=n))
+    head, scale = Head(places, root @ root.T / h - 0.9 * np.eye(h)), np.exp(0.3 * rng.normal(size=n))
     scale[places] = 1.0
     h0 = np.diag(scale**2)
-    h0[np.ix_(places, places)] = head.metric
+    h0[np.ix_(places, places)] = head.excess + np.eye(h)
     return head, scale, h0
 
 
@@ -323,7 +323,7 @@ def test_a_damaged_head_is_refused():
         {"head_places": saved["head_places"][::-1]},
         {"head_places": saved["head_places"] + 9},
         {"head_places": saved["head_places"].astype(float)},
-        {"head_metric": saved["head_metric"][:3]},
+        {"head_excess": saved["head_excess"][:3]},
     ):
         with pytest.raises(ParameterError, match="saved state"):
             Head.restored({**saved, **damage}, 9)

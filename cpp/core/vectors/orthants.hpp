@@ -31,9 +31,9 @@ struct Head {
     int64_t size;
 };
 
-// d = H·g by the two-loop recursion over the k pairs (rows of s and y, oldest first) with H₀ = γ·(diag(diagonal) + head),
-// γ = s·y / y·H₀·y of the newest pair that is used; returns γ. Pairs without positive curvature are dropped; if none
-// is left, γ is 1 in H₀ and returned as 0.
+// d = H·g by the two-loop recursion over the k pairs (rows of s and y, oldest first) with H₀ = γ·(diag(diagonal) +
+// head), γ = s·y / y·H₀·y of the newest pair that is used; returns γ. Pairs without positive curvature are dropped; if
+// none is left, γ is 1 in H₀ and returned as 0.
 double two_loop(const double* g, const double* s, const double* y, int64_t k, int64_t n, const double* diagonal,
                 const Head& head, double* d);
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from array_api_compat import array_namespace
 
-from crfkit.arrays import row_type, scale_type
+from crfkit.arrays import free, row_type, scale_type
 from crfkit.errors import ParameterError
 from crfkit.protocols import Capability, Vector
 from crfkit.result import Status
@@ -93,6 +93,8 @@ class LBFGS(IterativeSolver):
                 scale = power_scale(diagonal, self.power, dtype)
                 if head is not None:
                     scale[head.places] = 1.0
+                del diagonal
+                free()  # what curvature took, curvature pairs may take
         pairs = CurvaturePairs(self.memory, saved, scale, self.initial_scaling, self.double, head)
         return QuasiNewtonState(start, pairs, Progress.at(start, saved), scale, head)
 

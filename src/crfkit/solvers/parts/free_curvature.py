@@ -9,7 +9,7 @@ them, and many pairs cost little. H is the L-BFGS matrix of the pairs with H₀ 
 
 the curvature that weight k has met, where sums are over the steps in which it could move (old ones fade) and the means
 are those of the free weights. Unlike the pairs, h outlives the time that a weight spends at zero. For the free weights
-of a head (:mod:`~.head`), H₀ is γ times their block of the head's metric.
+of a head (:mod:`~.head`), H₀ is γ·(I + their block of the head's excess).
 
 The rows are arrays of their own, not a :class:`~.secant_pairs.SecantPairs`: they change their columns with the free set
 at every step, all rows at once. The recursion is the same.

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -30,15 +29,10 @@ LEAST = 16  # weights of a head that is worth it
 
 @dataclass(frozen=True, eq=False)
 class Head:
-    """The places of some weights, ascending, and ``metric`` = B^(−p)."""
+    """The places of some weights, ascending, and ``excess`` = B^(−p) − I: by how much H₀ differs from the identity."""
 
     places: Ints
-    metric: Floats
-
-    @cached_property
-    def excess(self) -> Floats:
-        """B^(−p) − I: by how much H₀ differs from the identity."""
-        return self.metric - np.eye(len(self.metric))
+    excess: Floats
 
     @classmethod
     def sampled(cls, objective: Objective, point: Point, diagonal: Vector, size: int, power: float) -> Head | None:
@@ -58,7 +52,9 @@ class Head:
             if not (np.isfinite(values).all() and values[-1] > 0.0):
                 return None
             values = np.maximum(values, 1e-12 * values[-1])
-            return cls(places, (vectors * values**-power) @ vectors.T)
+            excess = (vectors * values**-power) @ vectors.T
+        excess[np.diag_indices_from(excess)] -= 1.0
+        return cls(places, excess)
 
     @classmethod
     def restored(cls, saved: Mapping[str, Any], size: int) -> Head | None:
@@ -69,11 +65,11 @@ class Head:
         sound = isinstance(places, np.ndarray) and places.ndim == 1 and places.dtype.kind == "i" and len(places) > 0
         if not sound or places[0] < 0 or places[-1] >= size or not (np.diff(places) > 0).all():
             raise ParameterError("the saved state is damaged: head_places are not the places of weights")
-        metric = np.array(check_matrix(saved, "head_metric", len(places), len(places)), dtype=np.float64)
-        return cls(places.astype(np.int64), metric)
+        excess = np.array(check_matrix(saved, "head_excess", len(places), len(places)), dtype=np.float64)
+        return cls(places.astype(np.int64), excess)
 
     def saved(self) -> Mapping[str, Any]:
-        return {"head_places": self.places, "head_metric": self.metric}
+        return {"head_places": self.places, "head_excess": self.excess}
 
 
 def _penalty_diagonal(objective: Objective, point: Point, places: Ints) -> Floats:

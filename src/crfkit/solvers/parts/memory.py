@@ -14,7 +14,8 @@ the next gradient, which are taken while the new pair is written.
 
 With a head (:mod:`crfkit.solvers.parts.head`), H₀ = γ·P there, P = I + E. Then Y becomes H₀Y/γ in the first bracket and
 in YᵀY, and g becomes H₀g/γ. All passes over long vectors stay as they are; what E adds to products and directions is
-computed from the few entries of Y and g that belong to the head.
+computed from the few entries of Y and g that belong to the head (by the compiled core: threads of BLAS would go on to
+wait actively while the loss is evaluated).
 """
 
 from __future__ import annotations
@@ -32,9 +33,11 @@ from crfkit.arrays import (
     empty_row,
     is_narrow,
     is_native,
+    matvec,
     put_row,
     row_type,
     row_values,
+    rows_combine,
     rows_descent,
     rows_direction,
     rows_dot,
@@ -55,7 +58,7 @@ class CurvaturePairs(Curvature):
 
     γ = sᵀy/yᵀy of the newest pair, or 1 unless `rescaled`. With a vector `scale`, H₀ = γ·diag(scale²): the pairs are
     kept in the variables x/scale, where H₀ = γI. Unless `double`, long pairs are kept with fewer digits. With a `head`,
-    whose entries of `scale` are 1, H₀ is γ·head.metric there.
+    whose entries of `scale` are 1, H₀ is γ·(I + head.excess) there.
     """
 
     def __init__(
@@ -156,14 +159,14 @@ class CurvaturePairs(Curvature):
         assert self._head is not None
         places = self._head.places
         before, g_head = row_values(d, places), g[places]
-        inner = -g_head if c is None else -self._gamma * g_head + c[self.capacity :] @ self._head_y
-        put_row(d, places, before + self._head.excess @ inner)
-        return float((row_values(d, places) - before) @ g_head)
+        inner = -g_head if c is None else rows_combine(c[self.capacity :], self._head_y, -self._gamma, g_head)
+        put_row(d, places, before + matvec(self._head.excess, inner))
+        return dot(row_values(d, places) - before, g_head)
 
     def _products_with(self, g: Vector, products: Any) -> Any:
         """Return the products of all rows with g, those of Y with H₀g/γ; `products` lacks the head's share of these."""
         if self._head is not None:
-            products[self.capacity :] += self._head_y @ (self._head.excess @ g[self._head.places])
+            products[self.capacity :] += rows_dot(self._head_y, matvec(self._head.excess, g[self._head.places]))
         return products
 
     def _coefficients(self, g: Vector) -> Any:
@@ -229,7 +232,7 @@ class CurvaturePairs(Curvature):
         """Use the pair that lies in a slot, if its curvature is safely positive."""
         if self._head is not None:
             y = self._head_y[slot] = row_values(self._basis[self.capacity + slot], self._head.places)
-            yy += float(y @ (self._head.excess @ y))
+            yy += dot(y, matvec(self._head.excess, y))
         if not sy > 2.0**-52 * yy:
             return False  # the slot is free again; what lies in it is not used
         self._slots.append(slot)

@@ -56,7 +56,7 @@ class QuasiNewtonState:
     curvature: Curvature
     progress: Progress
     scale: Vector = None  # where the variables are w/scale: H starts as diag(scale²)
-    head: Head | None = None  # and as head.metric there
+    head: Head | None = None  # and as I + head.excess there
 
     def saved(self) -> Mapping[str, Any]:
         scale = {} if self.scale is None else {"scale": self.scale}
