@@ -38,12 +38,12 @@ class Head:
     def sampled(cls, objective: Objective, point: Point, diagonal: Vector, size: int, power: float) -> Head | None:
         """Return a head of at most `size` weights at a point, where `diagonal` is that of the Hessian."""
         sample = cast("SampledEvaluation", point.evaluation).hess_sample(ROWS * size, 0)
-        touched = np.unique(sample.indices)
-        largest = np.argsort(-diagonal[touched], kind="stable")[:size]
-        places = np.sort(touched[largest])
+        touched, columns = np.unique(sample.indices, return_inverse=True)  # few: no array is as long as w
+        chosen = np.sort(np.argsort(-diagonal[touched], kind="stable")[:size])
+        places = touched[chosen]
         if len(places) < LEAST:
             return None
-        rows = sample[:, places]
+        rows = type(sample)((sample.data, columns, sample.indptr), shape=(sample.shape[0], len(touched)))[:, chosen]
         block = np.asarray((rows.T @ rows).todense())
         exact = np.diag(np.asarray(diagonal[places], dtype=np.float64))
         block += np.diag(_penalty_diagonal(objective, point, places))
