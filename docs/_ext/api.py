@@ -92,6 +92,7 @@ def directive(qualified: str, value: Any) -> list[str]:
         "   :members:",
         "   :inherited-members: object, BaseEstimator, Exception, tuple, dict, Enum",
         "   :exclude-members: set_fit_request, set_score_request, set_predict_request, set_partial_fit_request,"
+        " set_predict_proba_request,"
         " get_metadata_routing, count, index",
         "```",
         "",

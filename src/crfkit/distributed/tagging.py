@@ -136,7 +136,7 @@ def tag_dataframe(
     position : column of the place of the token in its sentence, by which its rows are sorted. Needed after a shuffle;
         without it, rows are in order
     borders : whether a sentence may continue in the next partition. False avoids reading neighbours, and is needed if
-    different sentences that meet at a border have the same name
+        different sentences that meet at a border have the same name
     batch_size : sentences that are encoded at a time; fewer take less memory
 
     >>> import dask.dataframe, pandas as pd

@@ -27,7 +27,7 @@ def plot_graph(
     Parameters
     ----------
     edges : (node, node, weight), as ``StructureLearner.edges_``; or ``StructureLearner.edge_records_``, which also mark
-    weights without a sign (columns with more than two labels)
+        weights without a sign (columns with more than two labels)
     nodes : all nodes, in order; None for the nodes of edges. Nodes without edges are drawn small and grey.
     layout : "spring" (neighbours near each other), "circular", or positions {node: (x, y)}, such as pixels of a grid
     labels : whether to write names; None for names if there are at most 100 nodes

@@ -43,7 +43,7 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
         (grafting-light, grafting, gauss-seidel), and no penalty for solvers that take none (averaged-perceptron,
         passive-aggressive, arow, mira)
     solver : a name of :data:`crfkit.solvers.SOLVERS`, or a solver, which keeps its own stopping rule, limit and seed
-    whatever the options below are; docs/guides/choose_a_solver.md compares them
+        whatever the options below are; docs/guides/choose_a_solver.md compares them
     min_frequency : attributes that occur less often than this in the training set are dropped
     all_possible_states, all_possible_transitions : give weights to all (attribute, label) and (label, label) pairs, as
         CRF++ does. By default only pairs that occur in the training set have weights, as in CRFsuite, which is about as

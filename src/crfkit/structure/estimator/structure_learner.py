@@ -48,9 +48,8 @@ class StructureLearner(StructureEstimator):
     select_unit : how many edges Grafting switches on at a time
     candidates : pairs of columns (numbers or names) that may become edges; None: all
     form : "ising", "full" tables, "reference", "ordinal", or "auto": Ising where all variables are binary, otherwise
-    full.
-        "reference" is full without weights for the last label of a variable and the last pair of labels of an edge (Xue
-        & Zhang 2016): K_i − 1 per variable and K_i·K_j − 1 per edge, three where both are binary. "ordinal" is
+        full. "reference" is full without weights for the last label of a variable and the last pair of labels of an
+        edge (Xue & Zhang 2016): K_i − 1 per variable and K_i·K_j − 1 per edge, three where both are binary. "ordinal" is
         for ratings: one coupling per edge, times the scores of both labels, which are equally spaced from −1 to 1 in
         their order (of numbers, of ordered categories); a bias for every label. Columns of more than two labels without
         an order have a weight for each label instead of a score
@@ -76,7 +75,7 @@ class StructureLearner(StructureEstimator):
         numbers and texts with a different value in every row are treated as identifiers and dropped with a warning,
         unless the dict names them
     standardize : whether edge strengths are in units of the columns' standard deviations, which gives rare labels more
-    influence
+        influence
     cluster : where to run the random halves of "stability" and the folds of "cv": None for this process; the address of
         a Dask scheduler ("tcp://host:8786"), "local:4" for four processes on this machine, a Dask client or cluster
         object, or a :class:`crfkit.distributed.Cluster`. The edges are the same. It needs
