@@ -49,8 +49,8 @@ class StructureLearner(StructureEstimator):
     candidates : pairs of columns (numbers or names) that may become edges; None: all
     form : "ising", "full" tables, "reference", "ordinal", or "auto": Ising where all variables are binary, otherwise
         full. "reference" is full without weights for the last label of a variable and the last pair of labels of an
-        edge (Xue & Zhang 2016): K_i − 1 per variable and K_i·K_j − 1 per edge, three where both are binary. "ordinal" is
-        for ratings: one coupling per edge, times the scores of both labels, which are equally spaced from −1 to 1 in
+        edge (Xue & Zhang 2016): K_i − 1 per variable and K_i·K_j − 1 per edge, three where both are binary. "ordinal"
+        is for ratings: one coupling per edge, times the scores of both labels, equally spaced from −1 to 1 in
         their order (of numbers, of ordered categories); a bias for every label. Columns of more than two labels without
         an order have a weight for each label instead of a score
     edge_features : whether edges have weights on the features of X, too
