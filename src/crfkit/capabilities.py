@@ -30,7 +30,7 @@ class Capability(Name):
     GRADIENT = "gradient"
     HESSP = "hessp"  # evaluations have hessp(v)
     HESS_DIAG = "hess_diag"  # evaluations have hess_diag()
-    HESS_SAMPLE = "hess_sample"  # evaluations have hess_sample(rows, seed): sparse rows A with E[AᵀA] = the Hessian
+    HESS_SAMPLE = "hess_sample"  # evaluations have hess_sample(sequences, seed): sparse A with E[AᵀA] = the Hessian
     HESSIAN = "hessian"  # evaluations have hessian(): the whole matrix [n, n], in less time than n products
     SUBSET = "subset"  # subset(ids): the loss of some sequences or graphs only, for mini-batches
     # online(): updates sequence by sequence (crfkit.chain.losses.online), with epoch_cost() and n_terms

@@ -60,8 +60,8 @@ class Online(Epochs, Protocol):
 class SampledEvaluation(Evaluation, Protocol):
     """An evaluation of a loss with the capability "hess_sample"."""
 
-    def hess_sample(self, rows: int, seed: int) -> Any:
-        """A sparse matrix A of about so many rows with E[AᵀA] = ∇²loss(w)."""
+    def hess_sample(self, sequences: int, seed: int) -> Any:
+        """A sparse matrix A with E[AᵀA] = ∇²loss(w), a sample of about so many sequences."""
         ...
 
 

@@ -249,13 +249,13 @@ class ChainEvaluation(LazyEvaluation):
         self._loss._objective.hessian_diagonal(self.w, diagonal, self._loss.tolerance > DOUBLE)
         return diagonal
 
-    def hess_sample(self, rows: int, seed: int) -> Any:
+    def hess_sample(self, sequences: int, seed: int) -> Any:
         """See :mod:`crfkit.chain.losses.sampled_hessian`."""
         from crfkit.chain.losses.sampled_hessian import sampled_hessian
 
         self._require(Capability.HESS_SAMPLE)
         loss = self._loss
-        return sampled_hessian(loss.data, loss.field, self.w, rows, seed, loss.n_threads, loss.kernels)
+        return sampled_hessian(loss.data, loss.field, self.w, sequences, seed, loss.n_threads, loss.kernels)
 
     def _require(self, capability: Capability) -> None:
         if capability not in self._loss.capabilities:

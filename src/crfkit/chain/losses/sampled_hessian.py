@@ -5,8 +5,11 @@ that are drawn independently,
 
     ½ E[(F(y) − F(y′)) (F(y) − F(y′))ᵀ] = Cov F,
 
-so the rows ``√½·(F(y) − F(y′))`` of all sequences are a matrix A with E[AᵀA] = ∇²f. It includes what positions of a
-sequence have to do with each other, and is sparse: F(y) − F(y′) has entries only where the two labellings differ.
+and F(y) − F(y′) has entries only where the two labellings differ. It is a sum over the *runs* of such positions. Given
+that both agree at a position, what comes after it may be swapped between them: that is as likely, and changes the sign
+of the later runs alone. So the products of different runs are zero on average, and each run may be a row of its own:
+the rows ``√½·(F(y) − F(y′))`` of all runs are a sparse matrix A with E[AᵀA] = ∇²f. (In chains of order 2 runs end where
+both labellings agree at two positions in a row.)
 """
 
 from __future__ import annotations
@@ -25,47 +28,60 @@ from crfkit.chain.inference import ChainInference
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-Entries = tuple[Ints, Ints, Floats]  # sequences, weights, values
+Entries = tuple[Ints, Ints, Floats]  # positions, weights, values
+
+
+MOST_PAIRS = 8  # of labellings of each sequence
+MOST_LABELS = 10_000_000  # that are drawn in all
 
 
 def sampled_hessian(
-    data: SequenceData, field: ChainField, w: Floats, rows: int, seed: int, n_threads: int | None, kernels: str
+    data: SequenceData, field: ChainField, w: Floats, sequences: int, seed: int, n_threads: int | None, kernels: str
 ) -> csr_matrix:
-    """Return A with E[AᵀA] = ∇²f at w and about as many rows as were asked for, at least one.
+    """Return A with E[AᵀA] = ∇²f at w, from about so many sequences.
 
-    With more sequences than that, some are drawn at random; with fewer, each has several pairs of labellings.
+    Of more sequences, some are drawn at random; of fewer, each has several pairs of labellings.
     """
     from scipy.sparse import vstack
 
-    n = len(data)
-    if n > rows:
-        chosen = np.sort(np.random.default_rng(seed).choice(n, max(rows, 1), replace=False))
-        data = data.take(chosen)
-    pairs = max(1, -(-rows // max(n, 1))) if n <= rows else 1
+    n, pairs = len(data), 1
+    if n > sequences:
+        data = data.take(np.sort(np.random.default_rng(seed).choice(n, max(sequences, 1), replace=False)))
+    elif n > 0:
+        most = min(MOST_PAIRS, MOST_LABELS // max(2 * data.n_positions, 1))
+        pairs = max(1, min(most, -(-sequences // n)))
     drawn = ChainInference(field, w, n_threads, kernels).sample(data, 2 * pairs, seed)
     labels = np.concatenate(drawn, axis=1) if drawn else np.zeros((2 * pairs, 0), dtype=np.int32)
-    parts = [_differences(data, field, labels[2 * k], labels[2 * k + 1]) for k in range(pairs)]
-    share = n / max(len(data), 1) / pairs  # of the whole that a row stands for
-    weights = np.ones(len(data)) if data.weights is None else data.weights
-    scale = np.tile(np.sqrt(0.5 * share * weights), pairs)
-    found: csr_matrix = vstack(parts).multiply(scale[:, None]).tocsr()
-    return found
+    share = n / max(len(data), 1) / pairs  # of the whole that a pair of labellings stands for
+    parts = [_differences(data, field, labels[2 * k], labels[2 * k + 1], share) for k in range(pairs)]
+    return parts[0] if pairs == 1 else vstack(parts, format="csr")
 
 
-def _differences(data: SequenceData, field: ChainField, first: Ids, second: Ids) -> csr_matrix:
-    """Return F(y) − F(y′) of every sequence as rows, for the labels y and y′ of all positions."""
+def _differences(data: SequenceData, field: ChainField, first: Ids, second: Ids, share: float) -> csr_matrix:
+    """Return ``√(½·share·weight)·(F(y) − F(y′))`` of every run of labellings y and y′ as rows."""
     from scipy.sparse import csr_matrix
 
-    sequence = np.repeat(np.arange(len(data)), data.lengths)
     inner = np.ones(data.n_positions, dtype=bool)
     inner[data.starts[:-1][data.lengths > 0]] = False
+    differ = first != second
+    apart = differ if field.order == 1 else differ | _before(differ, inner)
+    run = np.cumsum(apart & ~_before(apart, inner)) - 1
+    weights = np.ones(len(data)) if data.weights is None else data.weights
+    scale = np.sqrt(0.5 * share * np.repeat(weights, data.lengths))
     found = [
-        (sequence[t], weights, sign * values)
-        for sign, labels, other in ((1.0, first, second), (-1.0, second, first))
-        for t, weights, values in _counts(data, field, labels.astype(np.int64), labels != other, inner)
+        (run[t], places, sign * scale[t] * values)
+        for sign, labels in ((1.0, first), (-1.0, second))
+        for t, places, values in _counts(data, field, labels.astype(np.int64), differ, inner)
     ]
     rows, columns, values = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return csr_matrix((values, (rows, columns)), shape=(len(data), field.size))
+    return csr_matrix((values, (rows, columns)), shape=(int(run[-1]) + 1 if len(run) else 0, field.size))
+
+
+def _before(flags: Flags, inner: Flags) -> Flags:
+    """Return the flag of the position before each, False at the first of a sequence."""
+    shifted = np.zeros_like(flags)
+    shifted[1:] = flags[:-1]
+    return shifted & inner
 
 
 def _counts(data: SequenceData, field: ChainField, y: Ints, differ: Flags, inner: Flags) -> Iterator[Entries]:
@@ -85,19 +101,14 @@ def _counts(data: SequenceData, field: ChainField, y: Ints, differ: Flags, inner
     if field.label_classes is not None:
         yield counted("class", t, attributes, field.label_classes[y[t]].astype(np.int64), values)
 
-    later = differ.copy()  # where the label or the one before differs
-    later[1:] |= differ[:-1]
+    later = differ | _before(differ, inner)  # where the label or the one before differs
     at = np.flatnonzero(later & inner)
     yield counted("transition", at, np.zeros_like(at), L * y[at - 1] + y[at])
     if data.pair_offsets is not None and data.pair_attributes is not None:
         entries, t = _ranges(data.pair_offsets, at)
         yield counted("pair", t, data.pair_attributes[entries].astype(np.int64), L * y[t - 1] + y[t])
     if field.order == 2:
-        latest = later.copy()
-        latest[1:] |= later[:-1]
-        second = inner.copy()
-        second[1:] &= inner[:-1]
-        at = np.flatnonzero(latest & second)
+        at = np.flatnonzero((later | _before(later, inner)) & inner & _before(inner, inner))
         yield counted("triple", at, np.zeros_like(at), (L * y[at - 2] + y[at - 1]) * L + y[at])
 
 

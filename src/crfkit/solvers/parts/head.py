@@ -22,7 +22,8 @@ from crfkit.protocols.loss import SampledEvaluation
 from crfkit.solvers.parts.objective import Objective, Point
 from crfkit.solvers.parts.saved import check_matrix
 
-ROWS = 4  # of the sample, for each weight of the head
+SEQUENCES = 4  # that are drawn for each weight of the head
+ROWS = 2  # of the sample for each weight at least: with fewer, the head is smaller
 EXACT = 0.05  # share of the known diagonal in B: no direction has less curvature than that
 LEAST = 16  # weights of a head that is worth it
 
@@ -37,7 +38,8 @@ class Head:
     @classmethod
     def sampled(cls, objective: Objective, point: Point, diagonal: Vector, size: int, power: float) -> Head | None:
         """Return a head of at most `size` weights at a point, where `diagonal` is that of the Hessian."""
-        sample = cast("SampledEvaluation", point.evaluation).hess_sample(ROWS * size, 0)
+        sample = cast("SampledEvaluation", point.evaluation).hess_sample(SEQUENCES * size, 0)
+        size = min(size, sample.shape[0] // ROWS)
         touched, columns = np.unique(sample.indices, return_inverse=True)  # few: no array is as long as w
         chosen = np.sort(np.argsort(-diagonal[touched], kind="stable")[:size])
         places = touched[chosen]
@@ -47,9 +49,13 @@ class Head:
         block = np.asarray((rows.T @ rows).todense())
         exact = np.diag(np.asarray(diagonal[places], dtype=np.float64))
         block += np.diag(_penalty_diagonal(objective, point, places))
+        block *= 1.0 - EXACT
+        block += EXACT * exact
+        if not np.isfinite(block).all():
+            return None
         with threadpool_limits(1, "blas"):  # more threads would wait actively, and gain little
-            values, vectors = np.linalg.eigh((1.0 - EXACT) * block + EXACT * exact)
-            if not (np.isfinite(values).all() and values[-1] > 0.0):
+            values, vectors = np.linalg.eigh(block)
+            if not values[-1] > 0.0:
                 return None
             values = np.maximum(values, 1e-12 * values[-1])
             excess = (vectors * values**-power) @ vectors.T
