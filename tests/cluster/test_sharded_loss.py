@@ -189,3 +189,10 @@ def test_losses_that_have_no_sum(client):
         sharded_graphs(client, Cluster(client), ContrastiveDivergence(data, tied_field(data, 2)))
     with pytest.raises(CapabilityError, match="the solver iis needs expectations"):
         ChainCRF(cluster=client, solver="iis").fit(*sentences(20))
+
+
+def test_losses_that_are_no_sum_over_shards_are_refused(monkeypatch):
+    training, problem = chain_problem(20)
+    monkeypatch.setattr(type(problem.loss), "shardable", False)
+    with pytest.raises(ParameterError, match="chain likelihood cannot be trained on a cluster; losses that can: "):
+        sharded_chain(None, None, training, problem.data, problem.field)

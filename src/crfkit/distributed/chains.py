@@ -15,6 +15,8 @@ from crfkit.chain.training.problem import ChainOptions
 from crfkit.distributed.cluster import Cluster
 from crfkit.distributed.loss import ShardedLoss
 from crfkit.distributed.shards import Recipe, Shards
+from crfkit.errors import ParameterError
+from crfkit.losses import LOSSES
 from crfkit.protocols import Capability, Loss
 
 
@@ -51,6 +53,8 @@ def sharded_chain(
     client: Client, cluster: Cluster, options: ChainOptions, data: SequenceData, field: ChainField
 ) -> ShardedLoss:
     """Return the loss of encoded sequences, which are sent to the workers."""
+    if isinstance(options.loss, str):
+        check_shardable("chain", LOSSES.by_option("chain", options.loss))
     parts = ChainParts.of(options, field, shard_precision(options, data.n_positions))
     n = shard_count(client, cluster, len(data))
     ends = split_positions(data.starts, n)
@@ -58,6 +62,13 @@ def sharded_chain(
         Recipe(chain_part, data.take(np.arange(a, b)), a, b, f"shard {k}") for k, (a, b) in enumerate(pairwise(ends))
     ]
     return ShardedLoss(Shards(client, recipes, parts, field.size, cluster), field, cluster.transport)
+
+
+def check_shardable(shape: str, loss: type[Loss] | Loss) -> None:
+    """Raise ParameterError unless the loss is the sum of losses of parts of the data."""
+    if not loss.shardable:
+        able = [name for name in LOSSES.options(shape) if LOSSES.by_option(shape, name).shardable]
+        raise ParameterError(f"the {loss.name} cannot be trained on a cluster; losses that can: {', '.join(able)}")
 
 
 def shard_precision(options: ChainOptions, n_positions: int) -> str:

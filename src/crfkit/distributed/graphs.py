@@ -9,15 +9,13 @@ from typing import Any
 import numpy as np
 
 from crfkit._values import Client
-from crfkit.distributed.chains import shard_count, split_positions
+from crfkit.distributed.chains import check_shardable, shard_count, split_positions
 from crfkit.distributed.cluster import Cluster
 from crfkit.distributed.loss import ShardedLoss
 from crfkit.distributed.shards import Recipe, Shards
-from crfkit.errors import ParameterError
 from crfkit.graph.data import GraphData
 from crfkit.graph.fields.field import GraphField
 from crfkit.graph.inference.marginals import Engine
-from crfkit.losses import LOSSES
 from crfkit.protocols import Capability, Loss
 
 
@@ -43,9 +41,7 @@ def graph_part(data: GraphData, parts: GraphParts, n_threads: int) -> tuple[Loss
 
 def sharded_graphs(client: Client, cluster: Cluster, loss: Any) -> ShardedLoss:
     """Return a loss of graphs whose parts are sent to the workers."""
-    if not loss.shardable:
-        able = [name for name in LOSSES.options("graph") if LOSSES.by_option("graph", name).shardable]
-        raise ParameterError(f"the {loss.name} cannot be trained on a cluster; losses that can: {', '.join(able)}")
+    check_shardable("graph", loss)
     start = loss.tolerance if loss.engine is not None and Capability.PRECISION in loss.capabilities else None
     parts = GraphParts(type(loss), loss.field, loss.engine, start)
     data: GraphData = loss.data

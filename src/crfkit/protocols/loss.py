@@ -126,6 +126,11 @@ class Loss:
     tolerance: float = 0.0  # the error of evaluations; with the capability "precision" solvers lower it to `finest`
     finest: float = 0.0
 
+    @property
+    def used(self) -> str | None:
+        """The precision that evaluations have now, and had before; None for losses with one precision."""
+        return None
+
     @classmethod
     def example(cls) -> Loss:
         """Return a small one, for the laws that every loss is tested with."""

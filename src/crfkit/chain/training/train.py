@@ -255,7 +255,7 @@ class ChainTraining(ChainOptions):
             "min_frequency": int(self.min_frequency),
             "solver": problem.solver.name,
             "auto": dict(chosen_solver(problem.solver, loss, penalty, result)),
-            **({"precision": loss.used} if hasattr(loss, "used") else {}),
+            **({} if loss.used is None else {"precision": loss.used}),
             **({} if result.convex else {"convex": False}),
             **corpus.record,
         }
