@@ -15,14 +15,17 @@ from crfkit.chain.encoding.sequences import learn
 from crfkit.chain.training.train import ChainTraining
 from crfkit.errors import CapabilityError, ParameterError
 from crfkit.files.checkpoint import Checkpoint
+from crfkit.graph.losses.likelihood import GraphLikelihood
+from crfkit.graph.losses.pseudo import PseudoLikelihood
 from crfkit.losses import ChainLikelihood, SoftmaxMargin, StructuredHinge
-from crfkit.penalties import L1, L2, ElasticNet, NoPenalty
+from crfkit.penalties import L1, L2, Blockwise, ElasticNet, NoPenalty
 from crfkit.result import Status
 from crfkit.solvers import LBFGS, Auto, GradientNorm, PeriodDecrease, SuccessiveChanges, make_solver
 from crfkit.solvers.auto import L1_MEMORY
 from crfkit.solvers.parts.objective import Objective
 from crfkit.solvers.parts.stochastic_start import StartState
 from crfkit.synthetic import labelled_words
+from crfkit.training.defaults import default_solver
 
 TIGHT = GradientNorm(1e-7)
 PENALTIES = [L2(1.0), L1(0.7), ElasticNet(0.5, 0.5)]
@@ -85,6 +88,55 @@ def test_owl_qn_under_l1_and_l_bfgs_otherwise(options):
         assert chosen(likelihood(), penalty, **options).name == "lbfgs"
     assert chosen(likelihood(), L2(1.0), memory=3, **options).memory == 3
     assert chosen(likelihood(), L1(1.0), memory=3, **options).memory == L1_MEMORY
+
+
+# what a loss without an online form can do, and its solver under a smooth penalty: name, pairs, whether preconditioned
+WITHOUT_ONLINE = {
+    frozenset({"smooth"}): ("owlqn", 20, False),
+    frozenset({"smooth", "hessp"}): ("owlqn", 20, False),
+    frozenset({"smooth", "hessp", "hess_diag"}): ("lbfgs", 20, True),
+}
+
+
+@pytest.mark.parametrize("capabilities", WITHOUT_ONLINE, ids=len)
+def test_losses_without_an_online_form_have_a_diagonal_from_the_start(capabilities):
+    loss = logistic(spread=2.0)
+    loss.capabilities = capabilities
+    for penalty in (L2(1.0), NoPenalty()):
+        found = chosen(loss, penalty)
+        assert (found.name, found.memory, found.preconditioned) == WITHOUT_ONLINE[capabilities]
+        assert default_solver(loss, penalty) == found.name
+    loss.convex = False  # OWL-QN's steps need not satisfy Wolfe's conditions
+    assert chosen(loss, L2(1.0)).name == "lbfgs"
+
+
+@pytest.mark.parametrize("capabilities", WITHOUT_ONLINE, ids=len)
+def test_losses_of_very_many_weights_keep_few_pairs(capabilities, monkeypatch):
+    loss = logistic(spread=2.0)
+    loss.capabilities = capabilities
+    monkeypatch.setattr("crfkit.solvers.auto.FEW_WEIGHTS", loss.size - 1)
+    found = chosen(loss, L2(1.0))
+    assert (found.name, found.memory, found.preconditioned) == ("lbfgs", 6, False)
+    assert default_solver(loss, L2(1.0)) == "lbfgs"
+
+
+def test_owl_qn_under_l1_of_several_strengths_without_an_online_form():
+    for loss, name in ((PseudoLikelihood.example(), "owlqn"), (likelihood(), "fista")):
+        first, *others = loss.layout
+        penalty = Blockwise({first: L1(2.0)} | {other: L1(1.0) for other in others}, loss.layout)
+        assert chosen(loss, penalty).name == default_solver(loss, penalty) == name
+
+
+@pytest.mark.parametrize("kind", [PseudoLikelihood, GraphLikelihood])
+@pytest.mark.parametrize("penalty", [L2(0.1), L1(0.5)], ids=lambda penalty: penalty.name)
+def test_the_optimum_on_graphs(kind, penalty):
+    loss = kind.example()
+    found = solve(loss, penalty)
+    assert found.status.converged
+    assert_allclose(found.value, reference(loss, penalty).value, rtol=1e-6)
+    part = solve(loss, penalty, max_iterations=3, stopping=GradientNorm(0.0))
+    rest = solve(loss, penalty, w0=part.w, resume=part.state, max_iterations=20)
+    assert_allclose(rest.value, found.value, rtol=1e-6)
 
 
 @every_penalty

@@ -185,6 +185,7 @@ def test_an_impossible_curvature_falls_back():
     assert at.phi == 0.0
     assert STEP_RULES["bs1"](at, 1, 0.5) == STEP_RULES["bb1"](at, 1, 0.5) == 1.0
     assert not Secant(1.0, -1.0, 1.0).curved
+    assert not Secant(1e-200, 1e-300, 0.0).curved  # ‖y‖² has underflowed
 
 
 # --- line searches

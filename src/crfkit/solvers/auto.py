@@ -3,6 +3,10 @@
 Stochastic gradients reach the neighbourhood of the optimum in a few passes over the data but not the optimum itself;
 L-BFGS is fast once it is near. Preconditioning by a power of the Hessian's diagonal at the hand-over shortens the rest.
 (With the diagonal itself the first iterations are faster still and the last ones much slower; 0.5 to 0.7 are alike.)
+
+Losses without an online form, those of graphs and tables, have few weights and expensive evaluations. For them a
+diagonal from the start and 20 pairs pay: L-BFGS takes the Hessian's if the loss knows it, and OWL-QN, which without L1
+is a quasi-Newton method like L-BFGS, learns one from its steps (benchmarks/auto_shapes.py).
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from typing import Any, ClassVar
 from crfkit._checks import check_online, check_positive
 from crfkit.arrays import free, norm
 from crfkit.errors import ParameterError
-from crfkit.protocols import Capability, Kind, NonsmoothPenalty, Vector
+from crfkit.protocols import Capability, Kind, Loss, NonsmoothPenalty, Vector
 from crfkit.result import Status, TraceRow
 from crfkit.solvers.fista import FISTA
 from crfkit.solvers.lbfgs import LBFGS
@@ -26,13 +30,17 @@ from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 POWER = 0.6  # of the diagonal
 L1_MEMORY = 60  # pairs that OWL-QN keeps: it takes an eighth fewer evaluations than with 20, and few weights are free
+GRAPH_MEMORY = 20  # pairs that L-BFGS keeps for losses without an online form
+FEW_WEIGHTS = 100_000  # up to which 20 pairs of vectors take little, without an online form
 
 
-def finishing_solver(rest: NonsmoothPenalty | None) -> str:
-    """Return the name of the solver that suits the part of a penalty that is not smooth."""
+def finishing_solver(loss: Loss, rest: NonsmoothPenalty | None) -> str:
+    """Return the name of the solver that suits a loss and the part of a penalty that is not smooth."""
+    online = Capability.ONLINE in loss.capabilities
     if rest is None:
-        return "lbfgs"
-    return "owlqn" if Kind.L1 in rest.kinds else "fista"
+        learned = not online and Capability.HESS_DIAG not in loss.capabilities and loss.size <= FEW_WEIGHTS
+        return "owlqn" if learned and loss.convex else "lbfgs"
+    return "owlqn" if Kind.L1 in rest.kinds or (Kind.ORTHANTS in rest.kinds and not online) else "fista"
 
 
 @dataclass(frozen=True)
@@ -40,14 +48,15 @@ class Auto(IterativeSolver):
     """Choose a solver by what the loss and the penalty offer.
 
     That is OWL-QN with 60 curvature pairs under an L1 penalty, FISTA under other non-smooth penalties, and otherwise
-    L-BFGS. Where the loss has an online form and it pays, L-BFGS begins after some stochastic epochs. Losses with
-    "hess_sample" give L-BFGS and OWL-QN a head.
+    L-BFGS. Where the loss has an online form and it pays, L-BFGS begins after some stochastic epochs. Where it has none
+    and up to 100,000 weights, L-BFGS has the Hessian's diagonal and 20 pairs, or is replaced by OWL-QN with 20 pairs if
+    the loss is convex and does not know that diagonal. Losses with "hess_sample" give L-BFGS and OWL-QN a head.
 
     The trace begins at the given start and has a row after the first epoch and one after the last.
 
     Parameters
     ----------
-    memory : number of curvature pairs that L-BFGS keeps.
+    memory : number of curvature pairs that L-BFGS keeps; at least 20 without an online form, as above.
     epochs : number of stochastic epochs before L-BFGS; fewer if one does not lower the objective. None: as many as pay,
         estimated from the number of weights, labels, tokens and threads.
     least_sequences : with fewer sequences than this there are no stochastic epochs.
@@ -78,12 +87,15 @@ class Auto(IterativeSolver):
         loss = objective.loss
         diagonal, sample = (c in loss.capabilities for c in (Capability.HESS_DIAG, Capability.HESS_SAMPLE))
         head = loss.dense_size() if diagonal and sample else 0
+        name = finishing_solver(loss, objective.nonsmooth)
         if objective.nonsmooth is None:
+            if name == "owlqn":
+                return OWLQN()
+            if diagonal and Capability.ONLINE not in loss.capabilities and loss.size <= FEW_WEIGHTS:
+                return LBFGS(memory=max(self.memory, GRAPH_MEMORY), preconditioned=True)
             return LBFGS(memory=self.memory, preconditioned=warmed and diagonal, power=POWER, head=head * warmed)
         large = len(loss.data) >= self.least_sequences if head else False
-        return (
-            OWLQN(memory=L1_MEMORY, head=head * large) if finishing_solver(objective.nonsmooth) == "owlqn" else FISTA()
-        )
+        return OWLQN(memory=L1_MEMORY, head=head * large) if name == "owlqn" else FISTA()
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> AutoState | StartState:
         if "start_epochs" in saved:

@@ -16,14 +16,15 @@ from crfkit.result import Result
 def default_solver(loss: Loss, penalty: Penalty) -> str:
     """Return the name of the solver that "auto" chooses.
 
-    "adam" for losses that have a gradient and no value; "lbfgs" where the penalty is smooth; "grafting-light" where it
-    is not and the loss has candidates; otherwise "owlqn" for L1 and "fista" for other non-smooth penalties. The solver
-    "auto" also begins with stochastic epochs where the loss has an online form and they save time
-    (:class:`crfkit.solvers.Auto`).
+    "adam" for losses that have a gradient and no value. Where the penalty is smooth, "lbfgs", or "owlqn" if a convex
+    loss of few weights has neither an online form nor its Hessian's diagonal. Where it is not, "grafting-light" if the
+    loss has candidates; otherwise "owlqn" for L1, also with several strengths if the loss has no online form, and
+    "fista" for other penalties. The solver "auto" also begins with stochastic epochs where the loss has an online form
+    and they save time (:class:`crfkit.solvers.Auto`).
 
     >>> from crfkit.penalties import L1, L2
     >>> class Smooth(Loss):
-    ...     capabilities, layout = frozenset({Capability.SMOOTH}), {}
+    ...     capabilities, layout, size = frozenset({Capability.SMOOTH, Capability.HESS_DIAG}), {}, 3
     >>> default_solver(Smooth(), L2(1.0)), default_solver(Smooth(), L1(1.0))
     ('lbfgs', 'owlqn')
     """
@@ -34,7 +35,7 @@ def default_solver(loss: Loss, penalty: Penalty) -> str:
     rest = penalty.bind(loss).split()[1]
     if rest is not None and isinstance(loss, GrowingLoss) and loss.n_candidates:
         return "grafting-light"
-    return finishing_solver(rest)
+    return finishing_solver(loss, rest)
 
 
 def default_penalty(solver: Solver) -> Penalty:

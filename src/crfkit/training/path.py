@@ -217,8 +217,8 @@ def regularisation_path(
         while the others are.
     n, ratio : number of strengths, and the last strength as a share of the first.
     solver : a name or a solver. By default the one that "auto" chooses (:func:`crfkit.training.defaults.
-        default_solver`): L-BFGS for smooth penalties, OWL-QN for L1, FISTA for other non-smooth ones, Grafting-Light
-        where the loss has candidates.
+        default_solver`): L-BFGS or OWL-QN for smooth penalties, OWL-QN for L1, FISTA for other non-smooth ones,
+        Grafting-Light where the loss has candidates.
     score : a function of the weights whose value is kept with each solution, such as F1 on a development set. It is
         given the weights of all attributes where the loss has only some of them.
     callback : called with each point. Raise StopTraining in it to end the path there.

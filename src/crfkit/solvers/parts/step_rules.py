@@ -45,7 +45,7 @@ class Secant:
     @property
     def curved(self) -> bool:
         """Return whether the step saw any curvature."""
-        return self.sy > 0 and math.isfinite(self.ss / self.sy) and math.isfinite(self.yy)
+        return self.sy > 0 and math.isfinite(self.ss / self.sy) and 0 < self.yy < math.inf
 
     @property
     def bb1(self) -> float:
