@@ -13,7 +13,8 @@
 
 PYTHON is the interpreter of an environment that has the other version. Each run has a process of its own; versions take
 turns. With --peer, CRFsuite trains on the data of `spanish` and `tags` as well, once, to its own stop. Seconds depend
-on the load of the machine, evaluations do not.
+on the load of the machine, evaluations do not. The file of results is written after each task, and keeps the tasks of
+earlier runs.
 """
 
 from __future__ import annotations
@@ -190,7 +191,8 @@ def main() -> None:
         print("skipped: there is no folder shared/data; see benchmarks/README.md")
         return
     versions = {"now": sys.executable} | ({"before": options.before} if options.before else {})
-    results: dict[str, Any] = {}
+    kept = options.output is not None and options.output.exists()
+    results: dict[str, Any] = json.loads(options.output.read_text()) if kept else {}
     for task in options.tasks.split(","):
         found: dict[str, Any] = {name: [] for name in versions}
         for k in range(options.rounds):
@@ -208,8 +210,8 @@ def main() -> None:
             found["times_faster"] = round(whole / statistics.median(run["seconds"] for run in found["now"]), 1)
             say(f"{task}: CRFsuite {found['crfsuite']}, {found['times_faster']} times")
         results[task] = found
-    if options.output:
-        write_results(options.output, results)
+        if options.output:
+            write_results(options.output, results)
 
 
 if __name__ == "__main__":

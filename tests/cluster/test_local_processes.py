@@ -17,7 +17,7 @@ import pytest
 
 from crfkit import ChainCRF
 from crfkit.distributed import cluster as clusters
-from crfkit.distributed import connect
+from crfkit.distributed import connect, shards
 from crfkit.errors import ClusterError
 
 distributed = pytest.importorskip("distributed")
@@ -172,3 +172,27 @@ def test_a_worker_is_killed_in_the_first_seconds(seed, capfd):
     crf = ChainCRF(cluster="local:3").fit(X, Y)
     assert crf.result_.value == pytest.approx(expected, rel=1e-6)
     assert "Traceback" not in capfd.readouterr().err
+
+
+def test_data_sent_to_a_worker_that_is_stopped_are_sent_to_another(monkeypatch):
+    """The scheduler still knows it, and Dask would wait for it until the time limit of an evaluation."""
+    monkeypatch.setattr(shards, "PING_TIMEOUT", 2.0)
+    expected = ChainCRF().fit(X, Y).result_.value
+    with connect("local:2") as client:
+        pids, lost, scatter = client.run(os.getpid), [], client.scatter
+
+        def losing(data, workers, **options):
+            if lost:
+                return scatter(data, workers=workers, **options)
+            lost.append(workers[0])
+            os.kill(pids[workers[0]], signal.SIGSTOP)
+            return asyncio.sleep(500)
+
+        monkeypatch.setattr(client, "scatter", losing)
+        begin = time.monotonic()
+        try:
+            crf = ChainCRF(cluster=client).fit(X, Y)
+        finally:
+            os.kill(pids[lost[0]], signal.SIGCONT)
+    assert time.monotonic() - begin < 100
+    assert crf.result_.value == pytest.approx(expected, rel=1e-6)

@@ -293,12 +293,16 @@ class Shards:
         send = partial(self._client.scatter, [value], workers=workers, broadcast=len(workers) > 1, hash=False)
 
         async def go() -> Any:
-            sending = asyncio.ensure_future(send(direct=self._direct, asynchronous=True))
+            sending, begin = asyncio.ensure_future(send(direct=self._direct, asynchronous=True)), time.monotonic()
             try:
                 while not (await asyncio.wait({sending}, timeout=LIVENESS_INTERVAL))[0]:
                     # Dask waits on for a worker that has gone
                     found = await asyncio.wait_for(self._client.scheduler.identity(), PING_TIMEOUT)
-                    if gone := [address for address in workers if address not in found["workers"]]:
+                    gone = [address for address in workers if address not in found["workers"]]
+                    if not gone and time.monotonic() - begin > PING_TIMEOUT:
+                        gone = [address for address in workers if not await self._answers(address)]
+                        self._avoided.update(gone)
+                    if gone:
                         raise OSError(f"{gone[0]} has gone")
                 return sending.result()
             finally:
@@ -306,6 +310,15 @@ class Shards:
 
         (future,) = self._sync(go)
         return future
+
+    async def _answers(self, address: str) -> bool:
+        """Return whether a worker that the scheduler knows answers it."""
+        ask_worker = self._client.scheduler.broadcast(msg={"op": "identity"}, workers=[address])
+        try:
+            await asyncio.wait_for(ask_worker, PING_TIMEOUT)
+        except LOST:
+            return False
+        return True
 
     def _wait(self, made: dict[int, Future]) -> None:
         """Wait for new shards; raise what went wrong in one of them."""
