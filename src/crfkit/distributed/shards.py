@@ -241,12 +241,14 @@ class Shards:
         workers = self._workers_but(avoid)
         load = Counter(dict.fromkeys(workers, 0))
         load.update(p.address for i, p in self._places.items() if i not in set(numbers) and p.address in load)
-        shared = self._scattered(self._shared, workers)
+        shared: dict[str, Future] = {}
         made = {}
         for number in numbers:
             recipe = self.recipes[number]
             worker = min(workers, key=lambda address: (load[address], workers.index(address)))
             load[worker] += 1
+            if worker not in shared:
+                shared[worker] = self._scattered(self._shared, worker)
             own = self._sent(recipe, worker)
             self._made += 1
             made[number] = self._client.submit(
@@ -256,7 +258,7 @@ class Shards:
                 recipe.end,
                 recipe.make,
                 own,
-                shared,
+                shared[worker],
                 actor=True,
                 key=f"{self._name}-{number}-{self._made}",
                 workers=[worker],
@@ -286,11 +288,15 @@ class Shards:
             return recipe.ready
         if hasattr(recipe.own, "__dask_graph__"):
             return self._client.compute(recipe.own)
-        return recipe.own if getattr(recipe.own, "small", False) else self._scattered(recipe.own, [worker])
+        return recipe.own if getattr(recipe.own, "small", False) else self._scattered(recipe.own, worker)
 
-    def _scattered(self, value: object, workers: list[str]) -> Future:
-        """Send a value to workers; Dask's own limit does not hold for workers that are stopped."""
-        send = partial(self._client.scatter, [value], workers=workers, broadcast=len(workers) > 1, hash=False)
+    def _scattered(self, value: object, worker: str) -> Future:
+        """Send a value to a worker; Dask's own limit does not hold for workers that are stopped.
+
+        Not to several at once: Dask's scheduler would try for ever to copy it to one that has gone, and would copy
+        nothing else meanwhile.
+        """
+        send = partial(self._client.scatter, [value], workers=[worker], hash=False)
 
         async def go() -> Any:
             sending, begin = asyncio.ensure_future(send(direct=self._direct, asynchronous=True)), time.monotonic()
@@ -298,12 +304,11 @@ class Shards:
                 while not (await asyncio.wait({sending}, timeout=LIVENESS_INTERVAL))[0]:
                     # Dask waits on for a worker that has gone
                     found = await asyncio.wait_for(self._client.scheduler.identity(), PING_TIMEOUT)
-                    gone = [address for address in workers if address not in found["workers"]]
-                    if not gone and time.monotonic() - begin > PING_TIMEOUT:
-                        gone = [address for address in workers if not await self._answers(address)]
-                        self._avoided.update(gone)
-                    if gone:
-                        raise OSError(f"{gone[0]} has gone")
+                    if worker not in found["workers"]:
+                        raise OSError(f"{worker} has gone")
+                    if time.monotonic() - begin > PING_TIMEOUT and not await self._answers(worker):
+                        self._avoided.add(worker)
+                        raise OSError(f"{worker} does not answer")
                 return sending.result()
             finally:
                 sending.cancel()

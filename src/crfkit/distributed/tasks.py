@@ -168,7 +168,10 @@ class _Run:
     # --- sending
 
     def _scatter(self) -> None:
-        """Send the data to all workers that answer."""
+        """Send the data to a worker that answers; others get them from there, when they need them.
+
+        Dask's scheduler would try for ever to copy them to a worker that has gone, and would copy nothing else meanwhile.
+        """
         options, client = self._options, self._client
         self._workers = bounded(client.nthreads, options.timeout)
         if self._workers and self._avoided.issuperset(self._workers):
@@ -176,9 +179,7 @@ class _Run:
         there = [address for address in self._workers if address not in self._avoided]
         if not there:
             raise TimeoutError("there are no workers")
-        self._sent = bounded(
-            lambda: client.scatter(self._data, workers=there, broadcast=True, hash=False), options.timeout
-        )
+        self._sent = bounded(lambda: client.scatter(self._data, workers=there[:1], hash=False), options.timeout)
 
     def _silent(self) -> set[str]:
         """Return the workers that the scheduler heard from much earlier than from the last that it heard from."""
