@@ -130,8 +130,10 @@ def test_versions_are_asked_for_again_when_a_worker_is_lost(monkeypatch):
         assert len(asked) == 2
 
 
-def test_data_sent_to_a_worker_that_has_gone_are_sent_to_another(monkeypatch):
-    """Dask would wait for it until the time limit of an evaluation."""
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=lambda how: how.name)
+def test_data_sent_to_a_worker_that_does_not_answer_are_sent_to_another(how, monkeypatch):
+    """It has gone, or it is stopped and the scheduler still knows it. Dask would wait for it until the time limit."""
+    monkeypatch.setattr(shards, "PING_TIMEOUT", 2.0)
     expected = ChainCRF().fit(X, Y).result_.value
     with connect("local:2") as client:
         pids, lost, scatter = client.run(os.getpid), [], client.scatter
@@ -140,13 +142,16 @@ def test_data_sent_to_a_worker_that_has_gone_are_sent_to_another(monkeypatch):
             if lost:
                 return scatter(data, workers=workers, **options)
             lost.append(workers[0])
-            os.kill(pids[workers[0]], signal.SIGKILL)
+            os.kill(pids[workers[0]], how)
             return asyncio.sleep(500)
 
         monkeypatch.setattr(client, "scatter", losing)
         begin = time.monotonic()
-        crf = ChainCRF(cluster=client).fit(X, Y)
-    assert lost
+        try:
+            crf = ChainCRF(cluster=client).fit(X, Y)
+        finally:
+            with suppress(ProcessLookupError):
+                os.kill(pids[lost[0]], signal.SIGCONT)
     assert time.monotonic() - begin < 100
     assert crf.result_.value == pytest.approx(expected, rel=1e-6)
 
@@ -172,27 +177,3 @@ def test_a_worker_is_killed_in_the_first_seconds(seed, capfd):
     crf = ChainCRF(cluster="local:3").fit(X, Y)
     assert crf.result_.value == pytest.approx(expected, rel=1e-6)
     assert "Traceback" not in capfd.readouterr().err
-
-
-def test_data_sent_to_a_worker_that_is_stopped_are_sent_to_another(monkeypatch):
-    """The scheduler still knows it, and Dask would wait for it until the time limit of an evaluation."""
-    monkeypatch.setattr(shards, "PING_TIMEOUT", 2.0)
-    expected = ChainCRF().fit(X, Y).result_.value
-    with connect("local:2") as client:
-        pids, lost, scatter = client.run(os.getpid), [], client.scatter
-
-        def losing(data, workers, **options):
-            if lost:
-                return scatter(data, workers=workers, **options)
-            lost.append(workers[0])
-            os.kill(pids[workers[0]], signal.SIGSTOP)
-            return asyncio.sleep(500)
-
-        monkeypatch.setattr(client, "scatter", losing)
-        begin = time.monotonic()
-        try:
-            crf = ChainCRF(cluster=client).fit(X, Y)
-        finally:
-            os.kill(pids[lost[0]], signal.SIGCONT)
-    assert time.monotonic() - begin < 100
-    assert crf.result_.value == pytest.approx(expected, rel=1e-6)

@@ -10,7 +10,7 @@ from crfkit import arrays
 from crfkit.chain.losses.likelihood import ChainLikelihood
 from crfkit.errors import ParameterError
 from crfkit.penalties import L2
-from crfkit.solvers import LBFGS
+from crfkit.solvers import LBFGS, OWLQN
 from crfkit.solvers.parts.descent import move_along
 from crfkit.solvers.parts.head import Head
 from crfkit.solvers.parts.line_searches import StrongWolfe
@@ -327,3 +327,17 @@ def test_a_damaged_head_is_refused():
     ):
         with pytest.raises(ParameterError, match="saved state"):
             Head.restored({**saved, **damage}, 9)
+
+
+@pytest.mark.parametrize("head", [-1, 2.5, "x", None])
+def test_a_head_is_a_number_of_weights(head):
+    for make in (lambda: LBFGS(head=head, preconditioned=True), lambda: OWLQN(head=head)):
+        with pytest.raises(ParameterError, match="head must be 0, or a whole number > 0"):
+            make()
+
+
+def test_a_head_that_cannot_be_is_refused():
+    with pytest.raises(ParameterError, match="preconditioned=True, not 3"):
+        LBFGS(head=3)
+    with pytest.raises(ParameterError, match="variant 'free', not 3"):
+        OWLQN(head=3, variant="original")

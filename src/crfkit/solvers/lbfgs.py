@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from array_api_compat import array_namespace
 
+from crfkit._checks import is_whole
 from crfkit.arrays import free, row_type, scale_type
 from crfkit.errors import ParameterError
 from crfkit.protocols import Capability, Vector
@@ -67,8 +68,8 @@ class LBFGS(IterativeSolver):
         if not 0 <= self.power <= 1:
             raise ParameterError(f"power must be between 0 and 1, not {self.power!r}")
         check_iterations(self.max_iterations)
-        if self.head < 0 or (self.head and not self.preconditioned):
-            raise ParameterError(f"head must be 0, or > 0 with preconditioned=True, not {self.head!r}")
+        if not is_whole(self.head) or self.head < 0 or (self.head and not self.preconditioned):
+            raise ParameterError(f"head must be 0, or a whole number > 0 with preconditioned=True, not {self.head!r}")
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> QuasiNewtonState:
         if "pairs" in saved and ("scale" in saved) != self.preconditioned:

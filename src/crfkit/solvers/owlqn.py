@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from crfkit._checks import is_whole
 from crfkit.arrays import dot, namespace, norm, put
 from crfkit.errors import ParameterError
 from crfkit.names import check_name
@@ -96,8 +97,8 @@ class OWLQN(IterativeSolver):
             raise ParameterError(f"memory must be >= 1, not {self.memory!r}")
         check_iterations(self.max_iterations)
         check_name("variant", self.variant, VARIANTS)
-        if self.head < 0 or (self.head and self.variant != "free"):
-            raise ParameterError(f"head must be 0, or > 0 with the variant 'free', not {self.head!r}")
+        if not is_whole(self.head) or self.head < 0 or (self.head and self.variant != "free"):
+            raise ParameterError(f"head must be 0, or a whole number > 0 with the variant 'free', not {self.head!r}")
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> OWLQNState:
         start = objective.at(w0)
