@@ -89,6 +89,8 @@ def test_random_labels():
 @pytest.mark.parametrize("column", [1, 2])
 @pytest.mark.parametrize("name", ["conll2000/train.txt", "conll2002_spanish/esp.train", "conll2002_spanish/esp.testb"])
 def test_corpora(shared_data, name, column):
+    if not (shared_data / name).exists():
+        pytest.skip(f"{shared_data / name} is not there")
     X, y = read_columns(shared_data / name)
     rows = y if column == 2 else [[row[1] for row in sentence] for sentence in X]
     rng = random.Random(0)
