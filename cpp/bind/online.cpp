@@ -81,6 +81,8 @@ void bind_online(nb::module_& m) {
             },
             "w"_a)
         .def(
+            "square", [](const Online& self) { return self.chain.square(); }, "Squared length of the weights.")
+        .def(
             "average",
             [](const Online& self, Output w) {
                 check_weights(self.field.view(), w.size());
@@ -195,6 +197,8 @@ void bind_online(nb::module_& m) {
                 self.chain.weights(w.data());
             },
             "w"_a)
+        .def(
+            "square", [](const SingleOnline& self) { return self.chain.square(); }, "Squared length of the weights.")
         .def(
             "sgd",
             [](SingleOnline& self, const Order& order, const Array<double>& steps, double l2) {

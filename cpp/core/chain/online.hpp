@@ -19,6 +19,7 @@ enum class Aggression { hard, linear, quadratic };  // PA, PA-I, PA-II
 
 class ChainOnline : private OnlineWeights<double> {
 public:
+    using OnlineWeights::square;
     using OnlineWeights::weights;
     ChainOnline(const SequenceView& data, const FieldView& field, const ChainKernels& kernels, const double* cost,
                 bool hinge);

@@ -1,5 +1,7 @@
 #include "online_weights.hpp"
 
+#include <algorithm>
+
 namespace crfkit {
 
 template <class Real>
@@ -78,6 +80,23 @@ void OnlineWeights<Real>::start(const double* w) {
 template <class Real>
 void OnlineWeights<Real>::weights(double* w) const {
     each_place([&](int64_t place, int64_t f) { w[f] = scale_ * static_cast<double>(theta_.data()[place]); });
+}
+
+template <class Real>
+double OnlineWeights<Real>::square() const {
+    constexpr int64_t kBlock = 4096;  // numbers that are added up in the precision of the weights
+    double sum = 0.0;
+    for (int64_t begin = 0; begin < size_; begin += kBlock) {
+        Real part[8] = {};
+        const Real* x = theta_.data() + begin;
+        const int64_t n = std::min(kBlock, size_ - begin);
+        int64_t i = 0;
+        for (; i + 8 <= n; i += 8)
+            for (int k = 0; k < 8; ++k) part[k] += x[i + k] * x[i + k];
+        for (; i < n; ++i) part[0] += x[i] * x[i];
+        for (const Real p : part) sum += p;
+    }
+    return scale_ * scale_ * sum;
 }
 
 template <class Real>

@@ -27,6 +27,7 @@ public:
                   const double* cost);
     void start(const double* w);
     void weights(double* w) const;
+    double square() const;  // ‖w‖²
     // An epoch over the sequences order[0 … n): w <- (1 - eta l2 / N) w - eta * gradient. Returns the summed loss, each
     // before its step.
     double sgd(const int64_t* order, const double* steps, int64_t n, double l2, const Poll& poll);

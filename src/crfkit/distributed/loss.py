@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit._types import Floats, Ints
+from crfkit.arrays import dot
 from crfkit.chain.losses.precision import DOUBLE, SINGLE
 from crfkit.distributed.calls import Request
 from crfkit.distributed.shards import Shards
@@ -199,6 +200,9 @@ class MixedEpochs:
 
     def weights(self) -> Floats:
         return self._w.copy()
+
+    def square(self) -> float:
+        return dot(self._w, self._w)
 
     def average(self) -> Floats:
         raise CapabilityError("a loss on a cluster has no averaged weights; use the solver 'sgd' or 'lbfgs'")

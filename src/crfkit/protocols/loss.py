@@ -43,6 +43,10 @@ class Epochs(Protocol):
 
     def start(self, w: Vector) -> None: ...
     def weights(self) -> Vector: ...
+    def square(self) -> float:
+        """Return ``‖w‖²``."""
+        ...
+
     def sgd(self, order: Vector, steps: Vector, l2: float = 0.0, l1: float = 0.0, averaged: bool = False) -> float:
         """Return the sum of the losses, each before its update."""
         ...
@@ -147,6 +151,10 @@ class Loss:
 
     def in_full(self, w: Vector) -> Vector:
         """Return the weights of the whole field, of which the loss may have some only."""
+        return w
+
+    def of_full(self, w: Vector) -> Vector:
+        """Return the loss's weights for weights of the whole field."""
         return w
 
     # --- with the capability of the same name

@@ -14,7 +14,6 @@ import numpy as np
 
 from crfkit._checks import check_count, check_online, check_positive
 from crfkit._types import Floats
-from crfkit.arrays import dot
 from crfkit.protocols import Capability, Epochs, Kind, Saved, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.loop import IterativeSolver
@@ -115,9 +114,10 @@ def calibrate(online: Epochs, objective: Objective, w0: Vector, sample: int, see
             return math.inf
         online.start(w0)
         online.sgd(order, np.full(len(order), step_size), l2, l1, False)
-        w = online.weights()
+        penalty = 0.5 * l2 * online.square()
+        if objective.nonsmooth is not None:
+            penalty += objective.nonsmooth.value(online.weights())
         value = online.sgd(order, np.zeros(len(order)), 0.0, 0.0, False)
-        penalty = 0.5 * l2 * dot(w, w) + (objective.nonsmooth.value(w) if objective.nonsmooth is not None else 0.0)
         return float(value + part * penalty)
 
     best, value = start, after(start)

@@ -55,6 +55,10 @@ class OnlineChain:
         self._native.weights(w)
         return w
 
+    def square(self) -> float:
+        """Return ``‖w‖²``."""
+        return self._native.square()
+
     def average(self) -> Floats:
         """The mean of the weights after each sequence since `start`."""
         w = np.empty(self.size)
@@ -161,6 +165,10 @@ class SingleEpochs:
         w = empty(self.size)
         self._native.weights(w)
         return w
+
+    def square(self) -> float:
+        """Return ``‖w‖²``."""
+        return self._native.square()
 
     def sgd(
         self, order: ArrayLike, steps: ArrayLike, l2: float = 0.0, l1: float = 0.0, averaged: bool = False

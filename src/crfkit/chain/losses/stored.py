@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from crfkit import _core
 from crfkit._threads import count_threads
 from crfkit._types import Floats, Ints
-from crfkit.arrays import add_scaled
+from crfkit.arrays import add_scaled, dot
 from crfkit.chain.fields.field import ChainField
 from crfkit.chain.losses.likelihood import ChainLikelihood
 from crfkit.chain.losses.online import OnlineChain, SingleEpochs
@@ -146,6 +146,9 @@ class StoredOnline:
 
     def weights(self) -> Floats:
         return self._w.copy()
+
+    def square(self) -> float:
+        return dot(self._w, self._w)
 
     def average(self) -> Floats:
         raise CapabilityError("data on disk have no averaged weights; use the solver 'sgd' or 'lbfgs'")

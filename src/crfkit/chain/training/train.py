@@ -21,6 +21,7 @@ from crfkit.chain.encoding.label_typos import warn_of_typos
 from crfkit.chain.encoding.sequences import TaggedCorpus, label_rows, learn, learn_file
 from crfkit.chain.encoding.weak_labels import LabelColumn, Supervision, token_weights
 from crfkit.chain.losses.candidates import CandidateChain
+from crfkit.chain.losses.merged import merged_likelihood
 from crfkit.chain.model.model import ChainModel
 from crfkit.chain.model.seen import Seen
 from crfkit.chain.training.early_stopping import Dev, Development, TrainingError, best_of
@@ -205,6 +206,9 @@ class ChainTraining(ChainOptions):
             w0 = transfer(start, corpus.vocabulary, corpus.classes.tolist(), field, problem.class_names)
         if isinstance(loss, GrowingLoss):
             loss, w0 = select_start(loss, w0, resume)
+        elif problem.solver.name == "auto" and not (isinstance(resume, Checkpoint) and resume.w.shape == w0.shape):
+            loss = merged_likelihood(loss, problem.penalty)
+            w0 = np.zeros(loss.size) if start is None else loss.of_full(w0)
         if resume is not None:
             w0 = _resumed(resume, loss.size)
         penalty = problem.penalty.bind(loss)
