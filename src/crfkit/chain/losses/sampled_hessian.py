@@ -33,6 +33,7 @@ Entries = tuple[Ints, Ints, Floats]  # positions, weights, values
 
 MOST_PAIRS = 8  # of labellings of each sequence
 MOST_LABELS = 10_000_000  # that are drawn in all
+TABLE = 8  # numbers for each weight that is looked up: a table of so many is faster than a search
 
 
 def sampled_hessian(
@@ -126,6 +127,12 @@ def _places(block: WeightBlock, lists: Ints, codes: Ints) -> tuple[Ints, Flags]:
     keys = lists * block.width + codes
     if block.complete:
         return keys, np.full(len(keys), block.size > 0)
-    places = np.minimum(np.searchsorted(block.keys, keys), max(block.size - 1, 0))
-    there = block.keys[places] == keys if block.size else np.zeros(len(keys), dtype=bool)
-    return places, there
+    if block.size == 0:
+        return keys, np.zeros(len(keys), dtype=bool)
+    if block.width * block.n <= TABLE * len(keys):
+        table = np.full(block.width * block.n, -1, dtype=np.int32)
+        table[block.keys] = np.arange(block.size, dtype=np.int32)
+        places = table[keys]
+        return places, places >= 0
+    places = np.minimum(np.searchsorted(block.keys, keys), block.size - 1)
+    return places, block.keys[places] == keys

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, cast
 
 import numpy as np
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from crfkit._types import Floats, Ints
 from crfkit.errors import ParameterError
@@ -45,7 +46,12 @@ class Head:
         places = touched[chosen]
         if len(places) < LEAST:
             return None
-        rows = type(sample)((sample.data, columns, sample.indptr), shape=(sample.shape[0], len(touched)))[:, chosen]
+        number = np.full(len(touched), -1)
+        number[chosen] = np.arange(len(chosen))
+        columns = number[columns]
+        kept = columns >= 0
+        ends = np.concatenate([[0], np.cumsum(kept)])[sample.indptr]
+        rows = type(sample)((sample.data[kept], columns[kept], ends), shape=(sample.shape[0], len(chosen)))
         block = np.asarray((rows.T @ rows).todense())
         exact = np.diag(np.asarray(diagonal[places], dtype=np.float64))
         block += np.diag(_penalty_diagonal(objective, point, places))
@@ -53,7 +59,7 @@ class Head:
         block += EXACT * exact
         if not np.isfinite(block).all():
             return None
-        with threadpool_limits(1, "blas"):  # more threads would wait actively, and gain little
+        with _blas().limit(limits=1, user_api="blas"):  # more threads would wait actively, and gain little
             values, vectors = np.linalg.eigh(block)
             if not values[-1] > 0.0:
                 return None
@@ -76,6 +82,12 @@ class Head:
 
     def saved(self) -> Mapping[str, Any]:
         return {"head_places": self.places, "head_excess": self.excess}
+
+
+@cache
+def _blas() -> Any:
+    """Return what limits the threads of BLAS; to look for the libraries takes milliseconds."""
+    return ThreadpoolController()
 
 
 def _penalty_diagonal(objective: Objective, point: Point, places: Ints) -> Floats:
