@@ -5,8 +5,9 @@ L-BFGS is fast once it is near. Preconditioning by a power of the Hessian's diag
 (With the diagonal itself the first iterations are faster still and the last ones much slower; 0.5 to 0.7 are alike.)
 
 Losses without an online form, those of graphs and tables, have few weights and expensive evaluations. For them a
-diagonal from the start and 20 pairs pay: L-BFGS takes the Hessian's if the loss knows it, and OWL-QN, which without L1
-is a quasi-Newton method like L-BFGS, learns one from its steps (benchmarks/auto_shapes.py).
+diagonal from the start and 20 pairs pay: L-BFGS takes the Hessian's if the loss knows it and has fewer than 1000
+weights, and OWL-QN, which without L1 is a quasi-Newton method like L-BFGS, learns one from its steps
+(benchmarks/auto_shapes.py).
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 POWER = 0.6  # of the diagonal
 L1_MEMORY = 60  # pairs that OWL-QN keeps: it takes an eighth fewer evaluations than with 20, and few weights are free
 GRAPH_MEMORY = 20  # pairs that L-BFGS keeps for losses without an online form
+EXPENSIVE_DIAGONAL = 1000  # weights from which on the Hessian's diagonal costs more evaluations than it saves there
 FEW_WEIGHTS = 100_000  # up to which 20 pairs of vectors take little, without an online form
 
 
@@ -38,7 +40,8 @@ def finishing_solver(loss: Loss, rest: NonsmoothPenalty | None) -> str:
     """Return the name of the solver that suits a loss and the part of a penalty that is not smooth."""
     online = Capability.ONLINE in loss.capabilities
     if rest is None:
-        learned = not online and Capability.HESS_DIAG not in loss.capabilities and loss.size <= FEW_WEIGHTS
+        known = Capability.HESS_DIAG in loss.capabilities and loss.size < EXPENSIVE_DIAGONAL
+        learned = not online and not known and loss.size <= FEW_WEIGHTS
         return "owlqn" if learned and loss.convex else "lbfgs"
     return "owlqn" if Kind.L1 in rest.kinds or (Kind.ORTHANTS in rest.kinds and not online) else "fista"
 
@@ -50,7 +53,7 @@ class Auto(IterativeSolver):
     That is OWL-QN with 60 curvature pairs under an L1 penalty, FISTA under other non-smooth penalties, and otherwise
     L-BFGS. Where the loss has an online form and it pays, L-BFGS begins after some stochastic epochs. Where it has none
     and up to 100,000 weights, L-BFGS has the Hessian's diagonal and 20 pairs, or is replaced by OWL-QN with 20 pairs if
-    the loss is convex and does not know that diagonal. Losses with "hess_sample" give L-BFGS and OWL-QN a head.
+    the loss is convex and does not know that diagonal or has 1000 weights or more. Losses with "hess_sample" give L-BFGS and OWL-QN a head.
 
     The trace begins at the given start and has a row after the first epoch and one after the last.
 
