@@ -1,0 +1,35 @@
+"""CRF layers for PyTorch: ``pip install 'crfkit[torch]'``.
+
+>>> from crfkit.torch import CRF  # doctest: +SKIP
+>>> layer = CRF(num_tags=9, batch_first=True)  # doctest: +SKIP
+>>> loss = -layer(emissions, tags, mask, reduction="mean")  # doctest: +SKIP
+
+Everything runs where the tensors are. On the CPU the compiled core does the recursions if it is there; nothing here needs
+it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+# Loaded when first needed, so that a missing PyTorch is reported with what to install.
+_HOME = {"CRF": "crfkit.torch.layer"}
+
+if TYPE_CHECKING:
+    from crfkit.torch.layer import CRF as CRF
+
+__all__ = [*_HOME]  # noqa: PLE0604 - names, and each can be asked for
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'crfkit.torch' has no attribute {name!r}")
+    from crfkit.extras import load
+
+    load("torch", f"crfkit.torch.{name} needs")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])
