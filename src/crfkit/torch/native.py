@@ -1,30 +1,88 @@
-"""The compiled core on tensors of the CPU. The functions return None where it is not there or the tensors are elsewhere."""
+"""The compiled core on tensors of the CPU. Functions return None where it is not there or the tensors are elsewhere."""
 
 from __future__ import annotations
 
 from functools import cache
+from importlib.util import find_spec
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from crfkit.torch.recursions import Beliefs
 
+Tagging = tuple[list[int], float]
+
 
 @cache
 def available() -> bool:
     """Return whether the compiled core is there."""
-    return False
+    return find_spec("crfkit._core") is not None
+
+
+def _takes(u: Tensor) -> bool:
+    return u.device.type == "cpu" and u.dtype in (torch.float32, torch.float64) and available()
+
+
+def _arrays(
+    u: Tensor, start: Tensor, P: Tensor, end: Tensor, lengths: Tensor, dtype: torch.dtype
+) -> tuple[tuple[Any, ...], int]:
+    """Return (arrays, number of threads) as the core takes them; without a copy where the type fits."""
+    u = u.detach().to(dtype)
+    time_first = not u.is_contiguous() and u.transpose(0, 1).is_contiguous()
+    rows = u.transpose(0, 1) if time_first else u.contiguous()
+    weights = (x.detach().to(dtype).contiguous().numpy() for x in (start, P, end))
+    return (rows.numpy(), time_first, *weights, lengths.contiguous().numpy()), torch.get_num_threads()
 
 
 def beliefs(u: Tensor, start: Tensor, P: Tensor, end: Tensor, lengths: Tensor) -> Beliefs | None:
-    return None
+    """Return log Z, node marginals and expected transitions."""
+    if not _takes(u):
+        return None
+    from crfkit import _core
+
+    batch, _, n = u.shape
+    log_z, node = torch.empty(batch, dtype=torch.float64), torch.empty(u.shape, dtype=u.dtype)
+    edge = torch.empty(batch, n, n, dtype=u.dtype)
+    arrays, threads = _arrays(u, start, P, end, lengths, u.dtype)
+    _core.dense_beliefs(*arrays, threads, log_z.numpy(), node.view(-1).numpy(), edge.view(-1).numpy())
+    return Beliefs(log_z, node, edge)
 
 
 def viterbi(u: Tensor, start: Tensor, P: Tensor, end: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor] | None:
-    return None
+    """Return (the best tags [B, T], their scores [B])."""
+    if not _takes(u):
+        return None
+    from crfkit import _core
+
+    tags, scores = torch.empty(u.shape[:2], dtype=torch.int32), torch.empty(len(u), dtype=torch.float64)
+    arrays, threads = _arrays(u, start, P, end, lengths, torch.float64)
+    _core.dense_viterbi(*arrays, threads, tags.view(-1).numpy(), scores.numpy())
+    return tags, scores
 
 
 def nbest(
     u: Tensor, start: Tensor, P: Tensor, end: Tensor, lengths: Tensor, n: int
-) -> list[list[tuple[list[int], float]]] | None:
-    return None
+) -> list[list[Tagging]] | None:
+    """Return the n best taggings of each sequence: every step is a position whose only attribute is its own."""
+    if not _takes(u):
+        return None
+    from crfkit.chain.data import SequenceData
+    from crfkit.chain.fields.field import ChainField
+    from crfkit.chain.inference import ChainInference
+    from crfkit.torch.recursions import active, finite, with_boundaries
+
+    rows = with_boundaries(u.double(), start.double(), end.double(), lengths)[active(lengths, u.shape[1])].numpy()
+    P = P.double()
+    counts = lengths.numpy()
+    positions = np.arange(len(rows) + 1, dtype=np.int64)
+    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    data = SequenceData(starts, positions, positions[:-1].astype(np.int32))
+    allowed = (~torch.isneginf(P)).numpy()
+    field = ChainField(P.shape[0], len(rows), n_transition=P.numel(), allowed=None if allowed.all() else allowed)
+    w = np.concatenate([finite(torch.from_numpy(rows)).numpy().ravel(), finite(P).numpy().ravel()])
+    inference = ChainInference(field, w, torch.get_num_threads())
+    limits = ~np.isneginf(rows)
+    found = inference.nbest(data, n, None if limits.all() else limits)
+    return [[(tags.tolist(), score) for tags, score in paths] for paths in found]

@@ -4,6 +4,8 @@
 namespace crfkit::CRFKIT_SPACE {
 namespace {
 
+#include "dense.inl"
+
 // alpha_t(s) of the filled lattice = the score of the best labelling that ends in s at t, for t > 0; returns the last
 // row.
 template <class Shape>
@@ -57,6 +59,18 @@ void viterbi(const ChainPlan& data, const ChainWeights& w, int32_t* labels, doub
             range.check(range.check_state, range.thread);
         }
     });
+}
+
+void dense_viterbi(const ChainDenseOf<double>& data, const ChainWeights& w, int32_t* labels, double* scores,
+                   const ChainRange& range) {
+    const LabelStates<int64_t> shape{w.n_labels, w.width};
+    for (int64_t n = range.begin; n < range.end; ++n) {
+        const auto a = dense_lattice(data, range, n, shape);
+        int32_t* y = labels + n * data.n_steps;
+        scores[n] = a.length > 0 ? decode(w, a, y) : 0.0;
+        for (int64_t t = a.length; t < data.n_steps; ++t) y[t] = 0;
+        range.check(range.check_state, range.thread);
+    }
 }
 
 ChainScores best_scores(const ChainPlan& data, const ChainWeights& w, int64_t n, const ChainRange& range) {

@@ -1,0 +1,18 @@
+// Chains of order 1 whose label scores come as a padded array, as networks make them, over threads.
+#pragma once
+
+#include "engine.hpp"
+
+namespace crfkit {
+
+// Log Z [batch], node marginals [batch][time][L] and the sum over time of edge marginals [batch][L][L]. Throws
+// std::invalid_argument where a length does not fit.
+template <class Real>
+void dense_beliefs(const ChainDenseOf<Real>& data, const Real* transitions, const ChainKernels& kernels, int n_threads,
+                   double* log_z, Real* node, Real* edge, const Poll& poll);
+
+// Best labels [batch][time], 0 in the padding, and their scores; -inf where none is allowed.
+void dense_viterbi(const ChainDenseOf<double>& data, const double* transitions, const ChainKernels& kernels,
+                   int n_threads, int32_t* labels, double* scores, const Poll& poll);
+
+}  // namespace crfkit
