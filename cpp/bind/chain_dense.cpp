@@ -12,9 +12,9 @@ template <class Real>
 using Transitions = Aligned<const Real, 2>;
 
 // [batch][time][L], or [time][batch][L].
-template <class Real>
+template <class Real, class Jump>
 ChainDenseOf<Real> dense_data(const Scores<Real>& u, bool time_first, const Array<Real>& start,
-                              const Transitions<Real>& transitions, const Array<Real>& end,
+                              const Transitions<Jump>& transitions, const Array<Real>& end,
                               const Array<int64_t>& lengths) {
     const auto rows = static_cast<int64_t>(u.shape(0)), columns = static_cast<int64_t>(u.shape(1));
     const auto l = static_cast<int64_t>(u.shape(2));
@@ -34,7 +34,8 @@ ChainDenseOf<Real> dense_data(const Scores<Real>& u, bool time_first, const Arra
             time_first ? batch * l : l,
             start.data(),
             end.data(),
-            lengths.data()};
+            lengths.data(),
+            nullptr};
 }
 
 template <class Real>
@@ -43,8 +44,14 @@ void bind_beliefs(nb::module_& m) {
         "dense_beliefs",
         [](const Scores<Real>& u, bool time_first, const Array<Real>& start, const Transitions<Real>& transitions,
            const Array<Real>& end, const Array<int64_t>& lengths, Threads n_threads, OutputArray<double> log_z,
-           OutputArray<Real> node, OutputArray<Real> edge, const std::string& kernels) {
-            const ChainDenseOf<Real> data = dense_data(u, time_first, start, transitions, end, lengths);
+           OutputArray<Real> node, OutputArray<Real> edge, const std::optional<Aligned<const int64_t, 2>>& labels,
+           const std::string& kernels) {
+            ChainDenseOf<Real> data = dense_data<Real>(u, time_first, start, transitions, end, lengths);
+            if (labels) {
+                check_size(labels->shape(0), data.n_sequences, "labels");
+                check_size(labels->shape(1), data.n_steps, "labels");
+                data.labels = labels->data();
+            }
             check_size(log_z.size(), data.n_sequences, "log_z");
             check_size(node.size(), checked_product({data.n_sequences, data.n_steps, data.n_labels}, "entries"), "node");
             check_size(edge.size(), checked_product({data.n_sequences, data.n_labels, data.n_labels}, "entries"),
@@ -56,9 +63,31 @@ void bind_beliefs(nb::module_& m) {
             });
         },
         "u"_a.noconvert(), "time_first"_a, "start"_a, "transitions"_a, "end"_a, "lengths"_a, "n_threads"_a,
-        "log_z"_a.noconvert(), "node"_a.noconvert(), "edge"_a.noconvert(), "kernels"_a = "auto",
+        "log_z"_a.noconvert(), "node"_a.noconvert(), "edge"_a.noconvert(), "labels"_a.none() = nb::none(),
+        "kernels"_a = "auto",
         "Fills log Z [batch], node marginals [batch, time, labels] and the sum over time of edge marginals [batch, "
-        "labels, labels] of label scores [batch, time, labels], or [time, batch, labels]; -inf forbids.");
+        "labels, labels] of label scores [batch, time, labels], or [time, batch, labels]; -inf forbids. With labels "
+        "[batch, time], takes their scores and counts from them.");
+}
+
+template <class Real>
+void bind_viterbi(nb::module_& m) {
+    m.def(
+        "dense_viterbi",
+        [](const Scores<Real>& u, bool time_first, const Array<Real>& start, const Transitions<double>& transitions,
+           const Array<Real>& end, const Array<int64_t>& lengths, Threads n_threads, OutputArray<int32_t> labels,
+           OutputArray<double> scores, const std::string& kernels) {
+            const auto data = dense_data<Real>(u, time_first, start, transitions, end, lengths);
+            check_size(labels.size(), checked_product({data.n_sequences, data.n_steps}, "entries"), "labels");
+            check_size(scores.size(), data.n_sequences, "scores");
+            const ChainKernels& found = kernels_named(kernels);
+            interruptible([&] {
+                dense_viterbi(data, transitions.data(), found, n_threads, labels.data(), scores.data(), poll_signals);
+            });
+        },
+        "u"_a.noconvert(), "time_first"_a, "start"_a, "transitions"_a, "end"_a, "lengths"_a, "n_threads"_a,
+        "labels"_a.noconvert(), "scores"_a.noconvert(), "kernels"_a = "auto",
+        "Fills the best labels [batch, time], 0 in the padding, and their scores [batch].");
 }
 
 }  // namespace
@@ -66,23 +95,8 @@ void bind_beliefs(nb::module_& m) {
 void bind_chain_dense(nb::module_& m) {
     bind_beliefs<float>(m);
     bind_beliefs<double>(m);
-    m.def(
-        "dense_viterbi",
-        [](const Scores<double>& u, bool time_first, const Array<double>& start, const Transitions<double>& transitions,
-           const Array<double>& end, const Array<int64_t>& lengths, Threads n_threads, OutputArray<int32_t> labels,
-           OutputArray<double> scores, const std::string& kernels) {
-            const ChainDenseOf<double> data = dense_data(u, time_first, start, transitions, end, lengths);
-            check_size(labels.size(), checked_product({data.n_sequences, data.n_steps}, "entries"), "labels");
-            check_size(scores.size(), data.n_sequences, "scores");
-            const ChainKernels& found = kernels_named(kernels);
-            interruptible([&] {
-                dense_viterbi(data, transitions.data(), found, n_threads, labels.data(),
-                              scores.data(), poll_signals);
-            });
-        },
-        "u"_a.noconvert(), "time_first"_a, "start"_a, "transitions"_a, "end"_a, "lengths"_a, "n_threads"_a,
-        "labels"_a.noconvert(), "scores"_a.noconvert(), "kernels"_a = "auto",
-        "Fills the best labels [batch, time], 0 in the padding, and their scores [batch].");
+    bind_viterbi<float>(m);
+    bind_viterbi<double>(m);
 }
 
 }  // namespace crfkit

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "../support/checks.hpp"
 #include "../support/denormals.hpp"
@@ -51,13 +52,15 @@ private:
 };
 
 // Calls work(range) for a few sequences at a time.
-template <class Real, class Work>
-void over_batch(const ChainDenseOf<Real>& data, const TrainingKernels<Real>& kernels, int n_threads, const Poll& poll,
+template <class Real, class Given, class Work>
+void over_batch(const ChainDenseOf<Given>& data, const TrainingKernels<Real>& kernels, int n_threads, const Poll& poll,
                 const Work& work) {
     int64_t longest = 1;
     double positions = 0.0;
     for (int64_t n = 0; n < data.n_sequences; ++n) {
         check_number(data.lengths[n], 0, data.n_steps, "lengths");
+        const int64_t* labels = data.labels ? data.labels + n * data.n_steps : nullptr;
+        if (labels) check_ids({labels, static_cast<size_t>(data.lengths[n])}, data.n_labels, "labels");
         longest = std::max(longest, data.lengths[n]);
         positions += static_cast<double>(data.lengths[n]);
     }
@@ -87,11 +90,16 @@ void dense_beliefs(const ChainDenseOf<Real>& data, const Real* transitions, cons
     });
 }
 
-void dense_viterbi(const ChainDenseOf<double>& data, const double* transitions, const ChainKernels& kernels,
+template <class Real>
+void dense_viterbi(const ChainDenseOf<Real>& data, const double* transitions, const ChainKernels& kernels,
                    int n_threads, int32_t* labels, double* scores, const Poll& poll) {
-    const Jumps<double> jumps(data.n_labels, transitions, kernels);
-    over_batch(data, in_precision(kernels, double{}), n_threads, poll, [&](const ChainRange& range) {
-        kernels.dense_viterbi(data, jumps.view(), labels, scores, range);
+    const TrainingKernels<double>& precise = kernels;
+    const Jumps<double> jumps(data.n_labels, transitions, precise);
+    over_batch(data, precise, n_threads, poll, [&](const ChainRange& range) {
+        if constexpr (std::is_same_v<Real, float>)
+            kernels.dense_viterbi_of_floats(data, jumps.view(), labels, scores, range);
+        else
+            kernels.dense_viterbi(data, jumps.view(), labels, scores, range);
     });
 }
 
@@ -99,5 +107,9 @@ template void dense_beliefs(const ChainDenseOf<float>&, const float*, const Chai
                             const Poll&);
 template void dense_beliefs(const ChainDenseOf<double>&, const double*, const ChainKernels&, int, double*, double*,
                             double*, const Poll&);
+template void dense_viterbi(const ChainDenseOf<float>&, const double*, const ChainKernels&, int, int32_t*, double*,
+                            const Poll&);
+template void dense_viterbi(const ChainDenseOf<double>&, const double*, const ChainKernels&, int, int32_t*, double*,
+                            const Poll&);
 
 }  // namespace crfkit

@@ -62,8 +62,10 @@ def _(mask: Tensor) -> Tensor:
 
 
 @torch.library.custom_op("crfkit::chain_tags", mutates_args=())
-def known_tags(tags: Tensor, lengths: Tensor, n_tags: int, start: Tensor, P: Tensor, end: Tensor) -> Tensor:
-    """Return tags [B, T] with 0 in the padding; raise DataError where one is out of range or its score is −inf."""
+def known_tags(
+    tags: Tensor, lengths: Tensor, n_tags: int, start: Tensor, P: Tensor, end: Tensor, limited: bool
+) -> Tensor:
+    """Return tags [B, T] with 0 in the padding; raise DataError where one is out of range or is forbidden (−inf)."""
     inside = torch.arange(tags.shape[1], device=tags.device) < lengths[:, None]
     wrong = inside & ((tags < 0) | (tags >= n_tags))
     if bool(wrong.any()):
@@ -73,12 +75,15 @@ def known_tags(tags: Tensor, lengths: Tensor, n_tags: int, start: Tensor, P: Ten
             "where the tag is not known"
         )
     found = torch.where(inside, tags, 0)
-    _check_allowed(found, inside, lengths, start, P, end)
+    if limited:
+        _check_allowed(found, inside, lengths, start, P, end)
     return found
 
 
 @known_tags.register_fake
-def _(tags: Tensor, lengths: Tensor, n_tags: int, start: Tensor, P: Tensor, end: Tensor) -> Tensor:
+def _(
+    tags: Tensor, lengths: Tensor, n_tags: int, start: Tensor, P: Tensor, end: Tensor, limited: bool
+) -> Tensor:
     return torch.empty_like(tags)
 
 

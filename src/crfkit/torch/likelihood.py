@@ -23,27 +23,15 @@ def log_likelihood(scores: Scores, tags: Tensor, token_weights: Tensor | None) -
         tags = tags.long()
         # Compiled programs cannot branch on values: there, unknown tags are an error that asks for sets.
         if torch.compiler.is_compiling() or not bool((_inside(scores) & (tags == UNKNOWN)).any()):
-            tags = known_tags(tags, scores.lengths, n_tags, scores.start, scores.P, scores.end)
+            tags = known_tags(tags, scores.lengths, n_tags, scores.start, scores.P, scores.end, scores.limited)
             if token_weights is None:
-                return score_of(scores, tags) - log_partition(scores).log_z
+                return -log_partition(scores, tags).log_z
             tags = functional.one_hot(tags, n_tags).bool()
         else:
             tags = _sets(scores, tags)
     if token_weights is not None:
         return _weighted(scores, tags, token_weights)
     return log_partition(scores.only(tags)).log_z - log_partition(scores).log_z
-
-
-def score_of(scores: Scores, tags: Tensor) -> Tensor:
-    """Return the score of known tags [B, T], [B]."""
-    exact = accumulator(scores.u)
-    inside = _inside(scores)
-    unary = scores.u.gather(2, tags[:, :, None])[:, :, 0]
-    total = torch.where(inside, unary, 0.0).sum(1, dtype=exact)
-    pairs = scores.P.reshape(-1)[tags[:, :-1] * scores.P.shape[0] + tags[:, 1:]]
-    total = total + torch.where(inside[:, 1:], pairs, 0.0).sum(1, dtype=exact)
-    last = tags.gather(1, (scores.lengths - 1).clamp(min=0)[:, None])[:, 0]
-    return total + torch.where(inside[:, 0], scores.start[tags[:, 0]] + scores.end[last], 0.0)
 
 
 def _inside(scores: Scores) -> Tensor:
@@ -56,7 +44,7 @@ def _sets(scores: Scores, tags: Tensor) -> Tensor:
     n_tags = scores.u.shape[2]
     free = torch.zeros(n_tags, dtype=scores.u.dtype, device=scores.u.device)
     checked = known_tags(
-        torch.where(known, tags, 0), scores.lengths, n_tags, free, free.expand(n_tags, n_tags), free
+        torch.where(known, tags, 0), scores.lengths, n_tags, free, free.expand(n_tags, n_tags), free, False
     )
     return functional.one_hot(checked, n_tags).bool() | ~known[:, :, None]
 

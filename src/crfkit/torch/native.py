@@ -26,18 +26,20 @@ def _takes(u: Tensor) -> bool:
 
 
 def _arrays(
-    u: Tensor, start: Tensor, P: Tensor, end: Tensor, lengths: Tensor, dtype: torch.dtype
+    u: Tensor, start: Tensor, P: Tensor, end: Tensor, lengths: Tensor
 ) -> tuple[tuple[Any, ...], int]:
-    """Return (arrays, number of threads) as the core takes them; without a copy where the type fits."""
-    u = u.detach().to(dtype)
+    """Return (arrays, number of threads) as the core takes them, without a copy where the batch or time is first."""
+    u = u.detach()
     time_first = not u.is_contiguous() and u.transpose(0, 1).is_contiguous()
     rows = u.transpose(0, 1) if time_first else u.contiguous()
-    weights = (x.detach().to(dtype).contiguous().numpy() for x in (start, P, end))
+    weights = (x.detach().contiguous().numpy() for x in (start, P, end))
     return (rows.numpy(), time_first, *weights, lengths.contiguous().numpy()), torch.get_num_threads()
 
 
-def beliefs(u: Tensor, start: Tensor, P: Tensor, end: Tensor, lengths: Tensor) -> Beliefs | None:
-    """Return log Z, node marginals and expected transitions."""
+def beliefs(
+    u: Tensor, start: Tensor, P: Tensor, end: Tensor, lengths: Tensor, tags: Tensor | None
+) -> Beliefs | None:
+    """Return log Z, node marginals and expected transitions, minus what tags have of them."""
     if not _takes(u):
         return None
     from crfkit import _core
@@ -45,8 +47,9 @@ def beliefs(u: Tensor, start: Tensor, P: Tensor, end: Tensor, lengths: Tensor) -
     batch, _, n = u.shape
     log_z, node = torch.empty(batch, dtype=torch.float64), torch.empty(u.shape, dtype=u.dtype)
     edge = torch.empty(batch, n, n, dtype=u.dtype)
-    arrays, threads = _arrays(u, start, P, end, lengths, u.dtype)
-    _core.dense_beliefs(*arrays, threads, log_z.numpy(), node.view(-1).numpy(), edge.view(-1).numpy())
+    arrays, threads = _arrays(u, start, P, end, lengths)
+    outputs = log_z.numpy(), node.view(-1).numpy(), edge.view(-1).numpy()
+    _core.dense_beliefs(*arrays, threads, *outputs, None if tags is None else tags.contiguous().numpy())
     return Beliefs(log_z, node, edge)
 
 
@@ -57,7 +60,7 @@ def viterbi(u: Tensor, start: Tensor, P: Tensor, end: Tensor, lengths: Tensor) -
     from crfkit import _core
 
     tags, scores = torch.empty(u.shape[:2], dtype=torch.int32), torch.empty(len(u), dtype=torch.float64)
-    arrays, threads = _arrays(u, start, P, end, lengths, torch.float64)
+    arrays, threads = _arrays(u, start, P.double(), end, lengths)
     _core.dense_viterbi(*arrays, threads, tags.view(-1).numpy(), scores.numpy())
     return tags, scores
 

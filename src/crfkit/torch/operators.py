@@ -1,8 +1,8 @@
 """The chain's recursions as operators that PyTorch can differentiate twice and need not look into (torch.compile).
 
-`beliefs` returns log Z, node marginals and expected transitions. Its gradient is made of these very marginals; theirs is
-made of covariances, which `covariances` returns. On the CPU the compiled core computes them if it is there, otherwise
-:mod:`crfkit.torch.recursions`.
+`beliefs` returns log Z, node marginals and expected transitions; with tags, minus their score and counts. Either way the
+gradient of its first output is made of the others, and theirs of covariances, which `covariances` returns. On the CPU
+the compiled core computes them if it is there, otherwise :mod:`crfkit.torch.recursions`.
 """
 
 from __future__ import annotations
@@ -20,16 +20,19 @@ from crfkit.torch.checks import check_possible
 
 @torch.library.custom_op("crfkit::chain_beliefs", mutates_args=())
 def beliefs(
-    u: Tensor, start: Tensor, P: Tensor, end: Tensor, lengths: Tensor, limited: bool
+    u: Tensor, start: Tensor, P: Tensor, end: Tensor, lengths: Tensor, limited: bool, tags: Tensor | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return (log Z [B], node marginals [B, T, L], expected transitions [B, L, L]).
+    """Return (log Z [B], node marginals [B, T, L], expected transitions [B, L, L]), minus what tags [B, T] have of them.
 
     `limited`: some scores may be −inf. Raises DataError if they leave no labelling of a sequence.
     """
     with torch.autocast(u.device.type, enabled=False):
-        found = native.beliefs(u, start, P, end, lengths)
+        found = native.beliefs(u, start, P, end, lengths, tags)
         if found is None:
-            found = recursions.beliefs(recursions.with_boundaries(u, start, end, lengths), P, lengths)
+            u = recursions.with_boundaries(u, start, end, lengths)
+            found = recursions.beliefs(u, P, lengths)
+            if tags is not None:
+                found = recursions.without(found, recursions.counts(u, P, lengths, tags))
     if limited:
         check_possible(found.log_z)
     return found.log_z, found.node, found.edge
@@ -37,7 +40,7 @@ def beliefs(
 
 @beliefs.register_fake
 def _(
-    u: Tensor, start: Tensor, P: Tensor, end: Tensor, lengths: Tensor, limited: bool
+    u: Tensor, start: Tensor, P: Tensor, end: Tensor, lengths: Tensor, limited: bool, tags: Tensor | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
     batch, _, n = u.shape
     log_z = u.new_empty(batch, dtype=recursions.accumulator(u))
@@ -61,7 +64,7 @@ def _(
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor, Tensor]) -> None:
-    u, start, P, end, lengths, _ = inputs
+    u, start, P, end, lengths, *_ = inputs
     ctx.set_materialize_grads(False)
     ctx.save_for_backward(u, start, P, end, lengths, output[1], output[2])
 
@@ -70,21 +73,22 @@ def _gradient(
     ctx: Any, of_log_z: Tensor | None, of_node: Tensor | None, of_edge: Tensor | None
 ) -> tuple[Tensor | None, ...]:
     u, start, P, end, lengths, node, edge = ctx.saved_tensors
-    d_u = d_edge = None
-    if of_log_z is not None:
-        by = of_log_z.to(u.dtype)[:, None, None]
-        d_u, d_edge = by * node, by * edge
-    if of_node is not None or of_edge is not None:
-        du = torch.zeros_like(u) if of_node is None else of_node
-        dP = torch.zeros_like(edge) if of_edge is None else of_edge
-        more_u, more_edge = covariances(u, start, P, end, lengths, du, dP)
-        d_u = more_u if d_u is None else d_u + more_u
-        d_edge = more_edge if d_edge is None else d_edge + more_edge
-    if d_u is None or d_edge is None:
-        return (None,) * 6
-    last = (lengths - 1).clamp(min=0)
-    d_end = d_u[torch.arange(len(u), device=u.device), last].sum(0)
-    return d_u, d_u[:, 0].sum(0), d_edge.sum(0), d_end, None, None
+    with torch.autocast(u.device.type, enabled=False):
+        d_u = d_P = None
+        if of_log_z is not None:
+            by = of_log_z.to(u.dtype)
+            d_u, d_P = by[:, None, None] * node, (by @ edge.flatten(1)).view_as(P)
+        if of_node is not None or of_edge is not None:
+            du = torch.zeros_like(u) if of_node is None else of_node
+            dP = torch.zeros_like(edge) if of_edge is None else of_edge
+            more_u, more_edge = covariances(u, start, P, end, lengths, du, dP)
+            d_u = more_u if d_u is None else d_u + more_u
+            d_P = more_edge.sum(0) if d_P is None else d_P + more_edge.sum(0)
+        if d_u is None:
+            return (None,) * 7
+        last = (lengths - 1).clamp(min=0)
+        d_end = d_u[torch.arange(len(u), device=u.device), last].sum(0)
+        return d_u, d_u[:, 0].sum(0), d_P, d_end, None, None, None
 
 
 beliefs.register_autograd(_gradient, setup_context=_keep)

@@ -95,6 +95,24 @@ def beliefs(u: Tensor, P: Tensor, lengths: Tensor) -> Beliefs:
     return Beliefs(torch.where(log_z < LOWEST / 2, -torch.inf, log_z), node, edge)
 
 
+def counts(u: Tensor, P: Tensor, lengths: Tensor, tags: Tensor) -> Beliefs:
+    """Return the scores of tags [B, T] in place of log Z, and their counts in place of marginals."""
+    inside = active(lengths, u.shape[1])
+    n_tags = len(P)
+    node = torch.nn.functional.one_hot(tags, n_tags).to(u.dtype) * inside[:, :, None]
+    pairs = (tags[:, :-1] * n_tags + tags[:, 1:]) * inside[:, 1:]
+    edge = u.new_zeros(len(u), n_tags * n_tags).scatter_add_(1, pairs, inside[:, 1:].to(u.dtype))
+    unary = torch.where(inside, u.gather(2, tags[:, :, None])[:, :, 0], 0.0)
+    binary = torch.where(inside[:, 1:], P.flatten()[pairs], 0.0)
+    exact = accumulator(u)
+    score = unary.sum(1, dtype=exact) + binary.sum(1, dtype=exact)
+    return Beliefs(score, node, edge.view(-1, *P.shape))
+
+
+def without(found: Beliefs, taken: Beliefs) -> Beliefs:
+    return Beliefs(*(x - y for x, y in zip(found, taken, strict=True)))
+
+
 def tangents(u: Tensor, P: Tensor, lengths: Tensor, du: Tensor, dP: Tensor) -> tuple[Tensor, Tensor]:
     """Return the derivatives of (node, edge) along du [B, T, L], dP [B, L, L].
 

@@ -26,9 +26,9 @@ class Scores(NamedTuple):
         return self._replace(u=self.u.masked_fill(~possible, -torch.inf), limited=True)
 
 
-def log_partition(scores: Scores) -> Beliefs:
-    """Return log Z, marginals and expected transitions; all of them are differentiable."""
-    return Beliefs(*operators.beliefs(*scores))
+def log_partition(scores: Scores, tags: Tensor | None = None) -> Beliefs:
+    """Return log Z, marginals and expected transitions, minus what tags have of them; all are differentiable."""
+    return Beliefs(*operators.beliefs(*scores, tags))
 
 
 def _product(probability: Tensor, score: Tensor) -> Tensor:

@@ -6,6 +6,23 @@ namespace {
 
 #include "dense.inl"
 
+// The score of the labels; takes their counts from the marginals.
+template <class Shape>
+double take_labels(const ChainDenseOf<Real>& data, const Weights& w, const Lattice<Shape>& a, int64_t n, Real* node,
+                   Real* edge) {
+    const int64_t n_labels = a.shape.n_labels;
+    const int64_t* y = data.labels + n * data.n_steps;
+    double score = 0.0;
+    for (int64_t t = 0; t < a.length; ++t) {
+        score += a.u[t * a.shape.span() + y[t]];
+        node[t * n_labels + y[t]] -= 1;
+        if (t == 0) continue;
+        score += w.jumps[y[t - 1] * w.width + y[t]];
+        edge[y[t - 1] * n_labels + y[t]] -= 1;
+    }
+    return score;
+}
+
 // Both are NaN where log Z is, so that whoever looks for NaN in a gradient finds it.
 template <class Shape>
 void store_node(const Lattice<Shape>& a, int64_t n_steps, bool usable, Real* node) {
@@ -46,8 +63,11 @@ void beliefs_of(const ChainDenseOf<Real>& data, const Weights& w, double* log_z,
         Inference found{0.0, true};
         if (a.length > 0) found = infer(w, a);
         log_z[n] = found.log_z;
-        store_node(a, data.n_steps, !std::isnan(found.log_z), node + n * data.n_steps * n_labels);
-        store_edge(w, a, found, a.square, edge + n * n_labels * n_labels);
+        Real* nodes = node + n * data.n_steps * n_labels;
+        Real* edges = edge + n * n_labels * n_labels;
+        store_node(a, data.n_steps, !std::isnan(found.log_z), nodes);
+        store_edge(w, a, found, a.square, edges);
+        if (data.labels) log_z[n] -= take_labels(data, w, a, n, nodes, edges);
         range.check(range.check_state, range.thread);
     }
 }

@@ -26,6 +26,8 @@ void marginals(const ChainPlan&, const ChainWeights&, double* log_z, double* nod
 void viterbi(const ChainPlan&, const ChainWeights&, int32_t* labels, double* scores, const ChainRange&);
 void dense_viterbi(const ChainDenseOf<double>&, const ChainWeights&, int32_t* labels, double* scores,
                    const ChainRange&);
+void dense_viterbi_of_floats(const ChainDenseOf<float>&, const ChainWeights&, int32_t* labels, double* scores,
+                             const ChainRange&);
 ChainScores best_scores(const ChainPlan&, const ChainWeights&, int64_t n, const ChainRange&);
 double span_probabilities(const ChainPlan&, const ChainWeights&, const ChainPhrases&, int64_t n, ChainSpan*,
                           int64_t n_spans, const ChainRange&);

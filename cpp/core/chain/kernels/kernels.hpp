@@ -154,6 +154,7 @@ struct ChainDenseOf {
     int64_t sequence_stride, step_stride;
     const Real *start, *end;  // [L] added at the first and at the last position
     const int64_t* lengths;   // [n_sequences]
+    const int64_t* labels;    // [batch][time], or null
 };
 
 // What training takes, in one precision.
@@ -176,7 +177,8 @@ struct TrainingKernels {
     // jumps' part the caller is to take exp_jumps^2 * squares.
     void (*hessian_diagonal)(const ChainPlan&, const ChainPlan& squared, const ChainWeightsOf<Real>&,
                              const ChainGradientOf<Real>&, Real* squares, const ChainRange&);
-    // Order 1: log Z, node marginals [batch][time][L] and the sum over time of edge marginals [batch][L][L].
+    // Order 1: log Z, node marginals [batch][time][L] and the sum over time of edge marginals [batch][L][L]; minus the
+    // labels' score and counts where there are labels.
     void (*dense_beliefs)(const ChainDenseOf<Real>&, const ChainWeightsOf<Real>&, double* log_z, Real* node, Real* edge,
                           const ChainRange&);
 };
@@ -198,6 +200,8 @@ struct ChainKernels : TrainingKernels<double> {
     // Best labels [batch][time], 0 in the padding, and their scores.
     void (*dense_viterbi)(const ChainDenseOf<double>&, const ChainWeights&, int32_t* labels, double* scores,
                           const ChainRange&);
+    void (*dense_viterbi_of_floats)(const ChainDenseOf<float>&, const ChainWeights&, int32_t* labels, double* scores,
+                                    const ChainRange&);
     // The scores of sequence n.
     ChainScores (*best_scores)(const ChainPlan&, const ChainWeights&, int64_t n, const ChainRange&);
     // Fills in the probabilities of spans of sequence n; returns its log Z.

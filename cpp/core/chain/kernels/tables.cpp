@@ -68,6 +68,7 @@ const ChainKernels& chain_kernels() {
                                     marginals,
                                     viterbi,
                                     dense_viterbi,
+                                    dense_viterbi_of_floats,
                                     best_scores,
                                     span_probabilities,
                                     entropies,
