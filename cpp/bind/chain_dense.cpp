@@ -53,13 +53,14 @@ void bind_beliefs(nb::module_& m) {
                 data.labels = labels->data();
             }
             check_size(log_z.size(), data.n_sequences, "log_z");
-            check_size(node.size(), checked_product({data.n_sequences, data.n_steps, data.n_labels}, "entries"), "node");
+            check_size(node.size(), checked_product({data.n_sequences, data.n_steps, data.n_labels}, "entries"),
+                       "node");
             check_size(edge.size(), checked_product({data.n_sequences, data.n_labels, data.n_labels}, "entries"),
                        "edge");
             const ChainKernels& found = kernels_named(kernels);
             interruptible([&] {
-                dense_beliefs(data, transitions.data(), found, n_threads, log_z.data(),
-                              node.data(), edge.data(), poll_signals);
+                dense_beliefs(data, transitions.data(), found, n_threads, log_z.data(), node.data(), edge.data(),
+                              poll_signals);
             });
         },
         "u"_a.noconvert(), "time_first"_a, "start"_a, "transitions"_a, "end"_a, "lengths"_a, "n_threads"_a,

@@ -7,8 +7,8 @@ from optional import INSTALL
 
 pytest.importorskip("torch.nn", reason=f"torch is not installed: {INSTALL['torch']}")
 
-import torch  # noqa: E402
-from layer_cases import COMPILED_CORE, use_plain  # noqa: E402
+import torch
+from layer_cases import COMPILED_CORE, use_plain
 
 
 @pytest.fixture(params=["compiled", "plain"])

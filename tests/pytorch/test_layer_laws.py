@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 import torch
 from layer_cases import LAYERS, LENGTHS, TIME, enumerated, mask_of, random_layer
+
+from crfkit.torch import operators
 
 EXACT = {"rtol": 1e-9, "atol": 1e-9}
 
@@ -131,10 +135,7 @@ def test_sets_of_tags(case, path):
     sets = torch.rand(*tags.shape, layer.num_tags) < 0.5
     sets |= torch.nn.functional.one_hot(tags.where(mask, torch.tensor(0)), layer.num_tags).bool()
     expected = torch.stack(
-        [
-            x.probability(lambda y, n=n: all(sets[n, t, j] for t, j in enumerate(y))).log()
-            for n, x in enumerate(every)
-        ]
+        [x.probability(lambda y, n=n: all(sets[n, t, j] for t, j in enumerate(y))).log() for n, x in enumerate(every)]
     ).double()
     found = layer(emissions, sets, mask, reduction="none")
     torch.testing.assert_close(found, expected, **EXACT)
@@ -205,7 +206,9 @@ def test_span_probabilities(path):
         first, inside = layer.labels.index(f"B-{kind}"), layer.labels.index(f"I-{kind}")
 
         def holds(y, a=a, b=b, first=first, inside=inside):
-            return y[a] == first and all(y[t] == inside for t in range(a + 1, b)) and not (b < len(y) and y[b] == inside)
+            return (
+                y[a] == first and all(y[t] == inside for t in range(a + 1, b)) and not (b < len(y) and y[b] == inside)
+            )
 
         torch.testing.assert_close(p, every[n].probability(holds).double(), **EXACT)
 
@@ -215,32 +218,45 @@ def test_gradcheck(path):
         layer = random_layer(n_tags, **options)
         mask = mask_of([3, 0, 1], 3)
         emissions = torch.randn(3, 3, n_tags, dtype=torch.float64, requires_grad=True)
-        names = [name for name, _ in layer.named_parameters()]
-
-        def of(method, layer=layer, mask=mask, names=names):
-            def call(emissions, *parameters):
-                given = dict(zip(names, parameters, strict=True))
-                return torch.func.functional_call(Calls(layer, method, mask), prefixed(given), (emissions,))
-
-            return call
-
+        tags = torch.zeros(3, 3, dtype=torch.long)
+        for row, best in zip(tags, layer.decode(emissions, mask), strict=True):
+            row[: len(best)] = torch.tensor(best, dtype=torch.long)
         inputs = (emissions, *layer.parameters())
-        assert torch.autograd.gradcheck(of("log_partition"), inputs)
-        assert torch.autograd.gradgradcheck(of("log_partition"), inputs)
+        assert torch.autograd.gradcheck(of(layer, "forward", tags, mask), inputs)
+        assert torch.autograd.gradgradcheck(of(layer, "forward", tags, mask), inputs)
+        assert torch.autograd.gradgradcheck(of(layer, "log_partition", mask), inputs)
         for method in ("marginals", "entropy"):
-            assert torch.autograd.gradcheck(of(method), inputs)
+            assert torch.autograd.gradcheck(of(layer, method, mask), inputs)
 
 
-def prefixed(parameters):
-    return {f"layer.{name}": value for name, value in parameters.items()}
+def of(layer, method, *arguments):
+    """Return a function of (emissions, *parameters) that calls a method of the layer."""
+    module = Calls(layer, method, arguments)
+    names = [name for name, _ in module.named_parameters()]
+    return lambda u, *values: torch.func.functional_call(module, dict(zip(names, values, strict=True)), (u,))
 
 
 class Calls(torch.nn.Module):
     """A method of a layer as a module, for functional_call."""
 
-    def __init__(self, layer, method, mask):
+    def __init__(self, layer, method, arguments):
         super().__init__()
-        self.layer, self.method, self.mask = layer, method, mask
+        self.layer, self.method, self.arguments = layer, method, arguments
 
     def forward(self, emissions):
-        return getattr(self.layer, self.method)(emissions, self.mask)
+        return getattr(self.layer, self.method)(emissions, *self.arguments)
+
+
+def test_operators_fit_their_declarations(path):
+    """Schema, fake tensors and autograd registration, as torch.compile relies on them."""
+    layer = random_layer(3)
+    u, lengths = torch.randn(2, 4, 3, dtype=torch.float64, requires_grad=True), torch.tensor([4, 2])
+    scores = (u, layer.start_transitions, layer.transitions, layer.end_transitions, lengths)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.library.opcheck(operators.beliefs, (*scores, False))
+        torch.library.opcheck(operators.beliefs, (*scores, False, torch.zeros(2, 4, dtype=torch.long)))
+        values = tuple(x.detach() for x in scores)
+        torch.library.opcheck(operators.viterbi, (*values, False))
+        dP = torch.randn(2, 3, 3, dtype=torch.float64)
+        torch.library.opcheck(operators.covariances, (*values, torch.randn(2, 4, 3, dtype=torch.float64), dP))

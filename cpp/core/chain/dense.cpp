@@ -25,8 +25,7 @@ template <class Real>
 class Jumps {
 public:
     Jumps(int64_t n_labels, const Real* transitions, const TrainingKernels<Real>& kernels)
-        : allowed_(static_cast<size_t>(n_labels * n_labels)),
-          tables_(field_of(n_labels, transitions), kernels) {
+        : allowed_(static_cast<size_t>(n_labels * n_labels)), tables_(field_of(n_labels, transitions), kernels) {
         tables_.set(transitions, static_cast<const Real*>(nullptr), 1.0, false);
         tables_.describe(view_);
         view_.scale = 1.0;
@@ -85,9 +84,8 @@ void dense_beliefs(const ChainDenseOf<Real>& data, const Real* transitions, cons
                    double* log_z, Real* node, Real* edge, const Poll& poll) {
     const TrainingKernels<Real>& precise = in_precision(kernels, Real{});
     const Jumps<Real> jumps(data.n_labels, transitions, precise);
-    over_batch(data, precise, n_threads, poll, [&](const ChainRange& range) {
-        precise.dense_beliefs(data, jumps.view(), log_z, node, edge, range);
-    });
+    over_batch(data, precise, n_threads, poll,
+               [&](const ChainRange& range) { precise.dense_beliefs(data, jumps.view(), log_z, node, edge, range); });
 }
 
 template <class Real>

@@ -4,8 +4,8 @@
 >>> layer = CRF(num_tags=9, batch_first=True)  # doctest: +SKIP
 >>> loss = -layer(emissions, tags, mask, reduction="mean")  # doctest: +SKIP
 
-Everything runs where the tensors are. On the CPU the compiled core does the recursions if it is there; nothing here needs
-it.
+Everything runs where the tensors are. On the CPU the compiled core does the recursions if it is there; nothing here
+needs it.
 """
 
 from __future__ import annotations

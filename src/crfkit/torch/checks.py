@@ -81,15 +81,11 @@ def known_tags(
 
 
 @known_tags.register_fake
-def _(
-    tags: Tensor, lengths: Tensor, n_tags: int, start: Tensor, P: Tensor, end: Tensor, limited: bool
-) -> Tensor:
+def _(tags: Tensor, lengths: Tensor, n_tags: int, start: Tensor, P: Tensor, end: Tensor, limited: bool) -> Tensor:
     return torch.empty_like(tags)
 
 
-def _check_allowed(
-    tags: Tensor, inside: Tensor, lengths: Tensor, start: Tensor, P: Tensor, end: Tensor
-) -> None:
+def _check_allowed(tags: Tensor, inside: Tensor, lengths: Tensor, start: Tensor, P: Tensor, end: Tensor) -> None:
     bad_start = inside[:, 0] & torch.isneginf(start)[tags[:, 0]]
     if bool(bad_start.any()):
         n = int(bad_start.nonzero()[0])

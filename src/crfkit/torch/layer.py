@@ -184,7 +184,7 @@ class CRF(nn.Module):
         return x if self.batch_first else x.transpose(0, 1)
 
     def _scores(self, emissions: Tensor, mask: Tensor | None) -> Scores:
-        """Check what was given; return it with the batch first, in float32 or float64, −inf where constraints forbid."""
+        """Check what was given; return it with the batch first, in float32 or float64, −inf where forbidden."""
         parameters = self.transitions
         check_emissions(emissions, self.num_tags, parameters.device, self.batch_first)
         dtype = torch.promote_types(torch.promote_types(emissions.dtype, parameters.dtype), torch.float32)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -15,10 +14,12 @@ from crfkit.torch.recursions import Beliefs
 Tagging = tuple[list[int], float]
 
 
-@cache
+_AVAILABLE = find_spec("crfkit._core") is not None
+
+
 def available() -> bool:
     """Return whether the compiled core is there."""
-    return find_spec("crfkit._core") is not None
+    return _AVAILABLE
 
 
 def _takes(u: Tensor) -> bool:
@@ -27,18 +28,16 @@ def _takes(u: Tensor) -> bool:
 
 def _arrays(
     u: Tensor, start: Tensor, P: Tensor, end: Tensor, lengths: Tensor
-) -> tuple[tuple[Any, ...], int]:
-    """Return (arrays, number of threads) as the core takes them, without a copy where the batch or time is first."""
+) -> tuple[Any, bool, Any, Any, Any, Any, int]:
+    """Return what the core takes, with the number of threads; without a copy where the batch or time is first."""
     u = u.detach()
     time_first = not u.is_contiguous() and u.transpose(0, 1).is_contiguous()
     rows = u.transpose(0, 1) if time_first else u.contiguous()
-    weights = (x.detach().contiguous().numpy() for x in (start, P, end))
-    return (rows.numpy(), time_first, *weights, lengths.contiguous().numpy()), torch.get_num_threads()
+    a, m, z = (x.detach().contiguous().numpy() for x in (start, P, end))
+    return rows.numpy(), time_first, a, m, z, lengths.contiguous().numpy(), torch.get_num_threads()
 
 
-def beliefs(
-    u: Tensor, start: Tensor, P: Tensor, end: Tensor, lengths: Tensor, tags: Tensor | None
-) -> Beliefs | None:
+def beliefs(u: Tensor, start: Tensor, P: Tensor, end: Tensor, lengths: Tensor, tags: Tensor | None) -> Beliefs | None:
     """Return log Z, node marginals and expected transitions, minus what tags have of them."""
     if not _takes(u):
         return None
@@ -47,9 +46,9 @@ def beliefs(
     batch, _, n = u.shape
     log_z, node = torch.empty(batch, dtype=torch.float64), torch.empty(u.shape, dtype=u.dtype)
     edge = torch.empty(batch, n, n, dtype=u.dtype)
-    arrays, threads = _arrays(u, start, P, end, lengths)
+    arrays = _arrays(u, start, P, end, lengths)
     outputs = log_z.numpy(), node.view(-1).numpy(), edge.view(-1).numpy()
-    _core.dense_beliefs(*arrays, threads, *outputs, None if tags is None else tags.contiguous().numpy())
+    _core.dense_beliefs(*arrays, *outputs, None if tags is None else tags.contiguous().numpy())
     return Beliefs(log_z, node, edge)
 
 
@@ -60,14 +59,12 @@ def viterbi(u: Tensor, start: Tensor, P: Tensor, end: Tensor, lengths: Tensor) -
     from crfkit import _core
 
     tags, scores = torch.empty(u.shape[:2], dtype=torch.int32), torch.empty(len(u), dtype=torch.float64)
-    arrays, threads = _arrays(u, start, P.double(), end, lengths)
-    _core.dense_viterbi(*arrays, threads, tags.view(-1).numpy(), scores.numpy())
+    arrays = _arrays(u, start, P.double(), end, lengths)
+    _core.dense_viterbi(*arrays, tags.view(-1).numpy(), scores.numpy())
     return tags, scores
 
 
-def nbest(
-    u: Tensor, start: Tensor, P: Tensor, end: Tensor, lengths: Tensor, n: int
-) -> list[list[Tagging]] | None:
+def nbest(u: Tensor, start: Tensor, P: Tensor, end: Tensor, lengths: Tensor, n: int) -> list[list[Tagging]] | None:
     """Return the n best taggings of each sequence: every step is a position whose only attribute is its own."""
     if not _takes(u):
         return None

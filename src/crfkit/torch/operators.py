@@ -1,8 +1,8 @@
 """The chain's recursions as operators that PyTorch can differentiate twice and need not look into (torch.compile).
 
-`beliefs` returns log Z, node marginals and expected transitions; with tags, minus their score and counts. Either way the
-gradient of its first output is made of the others, and theirs of covariances, which `covariances` returns. On the CPU
-the compiled core computes them if it is there, otherwise :mod:`crfkit.torch.recursions`.
+`beliefs` returns log Z, node marginals and expected transitions; with tags, minus their score and counts. Either way
+the gradient of its first output is made of the others, and theirs of covariances, which `covariances` returns. On the
+CPU the compiled core computes them if it is there, otherwise :mod:`crfkit.torch.recursions`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from crfkit.torch import native, recursions
+from crfkit.torch import native, paths, recursions
 from crfkit.torch.checks import check_possible
 
 # The operators take part in autocast as they are: their inputs have been widened to float32 or better.
@@ -22,7 +22,7 @@ from crfkit.torch.checks import check_possible
 def beliefs(
     u: Tensor, start: Tensor, P: Tensor, end: Tensor, lengths: Tensor, limited: bool, tags: Tensor | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return (log Z [B], node marginals [B, T, L], expected transitions [B, L, L]), minus what tags [B, T] have of them.
+    """Return (log Z [B], node marginals [B, T, L], expected transitions [B, L, L]), minus those of tags [B, T].
 
     `limited`: some scores may be −inf. Raises DataError if they leave no labelling of a sequence.
     """
@@ -61,6 +61,24 @@ def _(
     u: Tensor, start: Tensor, P: Tensor, end: Tensor, lengths: Tensor, du: Tensor, dP: Tensor
 ) -> tuple[Tensor, Tensor]:
     return u.new_empty(u.shape), torch.empty_like(dP)
+
+
+@torch.library.custom_op("crfkit::chain_viterbi", mutates_args=())
+def viterbi(u: Tensor, start: Tensor, P: Tensor, end: Tensor, lengths: Tensor, limited: bool) -> Tensor:
+    """Return the best tags [B, T] as 32-bit integers, anything in the padding; raise DataError where none are left."""
+    found = native.viterbi(u, start, P, end, lengths)
+    if found is None:
+        u = recursions.with_boundaries(u, start, end, lengths)
+        found = paths.viterbi(recursions.finite(u), recursions.finite(P), lengths)
+    tags, best = found
+    if limited:
+        check_possible(best)
+    return tags.int()
+
+
+@viterbi.register_fake
+def _(u: Tensor, start: Tensor, P: Tensor, end: Tensor, lengths: Tensor, limited: bool) -> Tensor:
+    return u.new_empty(u.shape[:2], dtype=torch.int32)
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor, Tensor]) -> None:

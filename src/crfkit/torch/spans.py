@@ -14,6 +14,7 @@ from crfkit.torch.recursions import backward_messages, finite, forward_messages,
 from crfkit.torch.scores import Scores
 
 
+@torch.compiler.disable
 def span_probabilities(scores: Scores, labels: list[str], found: Sequence[tuple[int, int, int, str]]) -> Tensor:
     """Return the probabilities of spans (sequence, start, end, type)."""
     if (why := obstacle(labels)) is not None:
