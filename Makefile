@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 CPP := $(wildcard $(foreach ext,cpp hpp inl,cpp/bind/*.$(ext) cpp/core/*/*.$(ext) cpp/core/*/*/*.$(ext)))
 SOURCES := pyproject.toml CMakeLists.txt $(CPP)
 
-.PHONY: demo test test-all test-kernels explore fuzz faults sanitize lint format stubs bench docs figures site dist wheels package-check clean
+.PHONY: demo test test-all test-kernels test-torch explore fuzz faults sanitize lint format stubs bench docs figures site dist wheels package-check clean
 
 # The environment with what crfkit is built with; crfkit itself; the tools of developers. The core is compiled in one
 # place (build/) by one set of tools, so each source is compiled once and again only when it changes. Python files are
@@ -37,6 +37,15 @@ test-all: $(VENV)/.dev
 
 test-kernels: $(VENV)/.dev
 	$(BIN)/python tests/settings.py
+
+# The layers for PyTorch, with its build for the CPU (plain torch brings gigabytes for GPUs) and pytorch-crf beside them.
+TORCH ?= torch==2.13.0
+test-torch: $(VENV)/.torch
+	$(BIN)/python -m pytest -n 1 tests/pytorch
+
+$(VENV)/.torch: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet '$(TORCH)' pytorch-crf
+	touch $@
 
 # Property-based tests with fresh seeds, for ten minutes or MINUTES=…; exits with 1 when one fails.
 MINUTES ?= 10

@@ -98,6 +98,28 @@ void bind_chain_dense(nb::module_& m) {
     bind_beliefs<double>(m);
     bind_viterbi<float>(m);
     bind_viterbi<double>(m);
+    m.def(
+        "dense_covariances",
+        [](const Scores<double>& u, bool time_first, const Array<double>& start, const Transitions<double>& transitions,
+           const Array<double>& end, const Array<int64_t>& lengths, Threads n_threads, const Scores<double>& d_u,
+           const Scores<double>& d_transitions, Output node, Output edge, const std::string& kernels) {
+            const auto data = dense_data<double>(u, time_first, start, transitions, end, lengths);
+            const int64_t nodes = checked_product({data.n_sequences, data.n_steps, data.n_labels}, "entries");
+            const int64_t edges = checked_product({data.n_sequences, data.n_labels, data.n_labels}, "entries");
+            check_size(d_u.size(), nodes, "d_u");
+            check_size(d_transitions.size(), edges, "d_transitions");
+            check_size(node.size(), nodes, "node");
+            check_size(edge.size(), edges, "edge");
+            const ChainKernels& found = kernels_named(kernels);
+            interruptible([&] {
+                dense_covariances(data, transitions.data(), {d_u.data(), d_transitions.data()}, found, n_threads,
+                                  node.data(), edge.data(), poll_signals);
+            });
+        },
+        "u"_a, "time_first"_a, "start"_a, "transitions"_a, "end"_a, "lengths"_a, "n_threads"_a, "d_u"_a,
+        "d_transitions"_a, "node"_a, "edge"_a, "kernels"_a = "auto",
+        "Fills the derivatives of node [batch, time, labels] and edge marginals [batch, labels, labels] along d_u "
+        "[batch, time, labels] and d_transitions [batch, labels, labels].");
 }
 
 }  // namespace crfkit

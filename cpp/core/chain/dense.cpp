@@ -50,9 +50,9 @@ private:
     ChainWeightsOf<Real> view_{};
 };
 
-// Calls work(range) for a few sequences at a time.
-template <class Real, class Given, class Work>
-void over_batch(const ChainDenseOf<Given>& data, const TrainingKernels<Real>& kernels, int n_threads, const Poll& poll,
+// Calls work(range) for a few sequences at a time, with scratch_size(longest) numbers of scratch.
+template <class Real, class Given, class Size, class Work>
+void over_batch(const ChainDenseOf<Given>& data, int n_threads, const Poll& poll, const Size& scratch_size,
                 const Work& work) {
     int64_t longest = 1;
     double positions = 0.0;
@@ -65,7 +65,7 @@ void over_batch(const ChainDenseOf<Given>& data, const TrainingKernels<Real>& ke
     }
     const double cost = positions * 3.0 * static_cast<double>(data.n_labels * data.n_labels);
     const auto worth = static_cast<int>(std::min(cost / kWorthAThread, 1e6));
-    const int64_t numbers = kernels.scratch_size(longest, data.n_labels, 1, false, false);
+    const int64_t numbers = scratch_size(longest);
     Interrupt interrupt(poll);
     std::atomic<int64_t> next{0};
     share_threads(usable_threads(std::min(n_threads, worth), data.n_sequences), [&](int thread) {
@@ -77,6 +77,12 @@ void over_batch(const ChainDenseOf<Given>& data, const TrainingKernels<Real>& ke
     });
 }
 
+// The scratch of a sequence, by its length.
+template <class Real>
+auto lattice_of(const TrainingKernels<Real>& kernels, int64_t n_labels) {
+    return [&kernels, n_labels](int64_t longest) { return kernels.scratch_size(longest, n_labels, 1, false, false); };
+}
+
 }  // namespace
 
 template <class Real>
@@ -84,8 +90,9 @@ void dense_beliefs(const ChainDenseOf<Real>& data, const Real* transitions, cons
                    double* log_z, Real* node, Real* edge, const Poll& poll) {
     const TrainingKernels<Real>& precise = in_precision(kernels, Real{});
     const Jumps<Real> jumps(data.n_labels, transitions, precise);
-    over_batch(data, precise, n_threads, poll,
-               [&](const ChainRange& range) { precise.dense_beliefs(data, jumps.view(), log_z, node, edge, range); });
+    over_batch<Real>(data, n_threads, poll, lattice_of(precise, data.n_labels), [&](const ChainRange& range) {
+        precise.dense_beliefs(data, jumps.view(), log_z, node, edge, range);
+    });
 }
 
 template <class Real>
@@ -93,11 +100,20 @@ void dense_viterbi(const ChainDenseOf<Real>& data, const double* transitions, co
                    int n_threads, int32_t* labels, double* scores, const Poll& poll) {
     const TrainingKernels<double>& precise = kernels;
     const Jumps<double> jumps(data.n_labels, transitions, precise);
-    over_batch(data, precise, n_threads, poll, [&](const ChainRange& range) {
+    over_batch<double>(data, n_threads, poll, lattice_of(precise, data.n_labels), [&](const ChainRange& range) {
         if constexpr (std::is_same_v<Real, float>)
             kernels.dense_viterbi_of_floats(data, jumps.view(), labels, scores, range);
         else
             kernels.dense_viterbi(data, jumps.view(), labels, scores, range);
+    });
+}
+
+void dense_covariances(const ChainDenseOf<double>& data, const double* transitions, const ChainDenseDirection& along,
+                       const ChainKernels& kernels, int n_threads, double* node, double* edge, const Poll& poll) {
+    const Jumps<double> jumps(data.n_labels, transitions, kernels);
+    const auto size = [&](int64_t longest) { return kernels.dense_curvature_scratch(longest, data.n_labels); };
+    over_batch<double>(data, n_threads, poll, size, [&](const ChainRange& range) {
+        kernels.dense_covariances(data, jumps.view(), along, node, edge, range);
     });
 }
 

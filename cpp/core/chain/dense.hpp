@@ -16,4 +16,8 @@ template <class Real>
 void dense_viterbi(const ChainDenseOf<Real>& data, const double* transitions, const ChainKernels& kernels,
                    int n_threads, int32_t* labels, double* scores, const Poll& poll);
 
+// The derivatives along a direction of the node marginals and of the sums of edge marginals.
+void dense_covariances(const ChainDenseOf<double>& data, const double* transitions, const ChainDenseDirection& along,
+                       const ChainKernels& kernels, int n_threads, double* node, double* edge, const Poll& poll);
+
 }  // namespace crfkit

@@ -52,6 +52,21 @@ def beliefs(u: Tensor, start: Tensor, P: Tensor, end: Tensor, lengths: Tensor, t
     return Beliefs(log_z, node, edge)
 
 
+def covariances(
+    u: Tensor, start: Tensor, P: Tensor, end: Tensor, lengths: Tensor, du: Tensor, dP: Tensor
+) -> tuple[Tensor, Tensor] | None:
+    """Return the derivatives of (node, edge) along du and dP; computed in double."""
+    if not _takes(u):
+        return None
+    from crfkit import _core
+
+    node, edge = torch.empty(u.shape, dtype=torch.float64), torch.empty(dP.shape, dtype=torch.float64)
+    arrays = _arrays(u.double(), start.double(), P.double(), end.double(), lengths)
+    along = (x.detach().double().contiguous().numpy() for x in (du, dP))
+    _core.dense_covariances(*arrays, *along, node.view(-1).numpy(), edge.view(-1).numpy())
+    return node.to(u.dtype), edge.to(u.dtype)
+
+
 def viterbi(u: Tensor, start: Tensor, P: Tensor, end: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor] | None:
     """Return (the best tags [B, T], their scores [B])."""
     if not _takes(u):

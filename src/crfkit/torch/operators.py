@@ -53,7 +53,10 @@ def covariances(
 ) -> tuple[Tensor, Tensor]:
     """Return the derivatives of (node, edge) along du [B, T, L] and dP [B, L, L]."""
     with torch.autocast(u.device.type, enabled=False):
-        return recursions.tangents(recursions.with_boundaries(u, start, end, lengths), P, lengths, du, dP)
+        found = native.covariances(u, start, P, end, lengths, du, dP)
+        if found is None:
+            found = recursions.tangents(recursions.with_boundaries(u, start, end, lengths), P, lengths, du, dP)
+        return found
 
 
 @covariances.register_fake

@@ -28,6 +28,9 @@ void dense_viterbi(const ChainDenseOf<double>&, const ChainWeights&, int32_t* la
                    const ChainRange&);
 void dense_viterbi_of_floats(const ChainDenseOf<float>&, const ChainWeights&, int32_t* labels, double* scores,
                              const ChainRange&);
+void dense_covariances(const ChainDenseOf<double>&, const ChainWeights&, const ChainDenseDirection&, double* node,
+                       double* edge, const ChainRange&);
+int64_t dense_curvature_scratch(int64_t longest, int64_t n_labels);
 ChainScores best_scores(const ChainPlan&, const ChainWeights&, int64_t n, const ChainRange&);
 double span_probabilities(const ChainPlan&, const ChainWeights&, const ChainPhrases&, int64_t n, ChainSpan*,
                           int64_t n_spans, const ChainRange&);

@@ -157,6 +157,11 @@ struct ChainDenseOf {
     const int64_t* labels;    // [batch][time], or null
 };
 
+// Scores to take derivatives along, of each sequence: [batch][time][L] and [batch][L][L].
+struct ChainDenseDirection {
+    const double *u, *jumps;
+};
+
 // What training takes, in one precision.
 template <class Real>
 struct TrainingKernels {
@@ -202,6 +207,10 @@ struct ChainKernels : TrainingKernels<double> {
                           const ChainRange&);
     void (*dense_viterbi_of_floats)(const ChainDenseOf<float>&, const ChainWeights&, int32_t* labels, double* scores,
                                     const ChainRange&);
+    // The derivatives of what dense_beliefs fills in, and how much scratch they need.
+    void (*dense_covariances)(const ChainDenseOf<double>&, const ChainWeights&, const ChainDenseDirection&,
+                              double* node, double* edge, const ChainRange&);
+    int64_t (*dense_curvature_scratch)(int64_t longest, int64_t n_labels);
     // The scores of sequence n.
     ChainScores (*best_scores)(const ChainPlan&, const ChainWeights&, int64_t n, const ChainRange&);
     // Fills in the probabilities of spans of sequence n; returns its log Z.

@@ -69,6 +69,8 @@ const ChainKernels& chain_kernels() {
                                     viterbi,
                                     dense_viterbi,
                                     dense_viterbi_of_floats,
+                                    dense_covariances,
+                                    dense_curvature_scratch,
                                     best_scores,
                                     span_probabilities,
                                     entropies,
