@@ -62,8 +62,8 @@ def covariances(
 
     node, edge = torch.empty(u.shape, dtype=torch.float64), torch.empty(dP.shape, dtype=torch.float64)
     arrays = _arrays(u.double(), start.double(), P.double(), end.double(), lengths)
-    along = (x.detach().double().contiguous().numpy() for x in (du, dP))
-    _core.dense_covariances(*arrays, *along, node.view(-1).numpy(), edge.view(-1).numpy())
+    d_u, d_P = (x.detach().double().contiguous().numpy() for x in (du, dP))
+    _core.dense_covariances(*arrays, d_u, d_P, node.view(-1).numpy(), edge.view(-1).numpy())
     return node.to(u.dtype), edge.to(u.dtype)
 
 
