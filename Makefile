@@ -40,8 +40,9 @@ test-kernels: $(VENV)/.dev
 
 # The layers for PyTorch, with its build for the CPU (plain torch brings gigabytes for GPUs) and pytorch-crf beside them.
 TORCH ?= torch==2.13.0
+WITH_TORCH := src/crfkit/torch docs/howto/crf_layer.md docs/migration/pytorch_crf.md
 test-torch: $(VENV)/.torch
-	$(BIN)/python -m pytest -n 1 tests/pytorch
+	$(BIN)/python -m pytest -n 2 --doctest-modules --doctest-glob='*.md' tests/pytorch $(WITH_TORCH)
 
 $(VENV)/.torch: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet '$(TORCH)' pytorch-crf
@@ -102,9 +103,11 @@ $(VENV)/.bench: $(VENV)/.dev
 	touch $@
 
 # Every example of the documentation runs: docstrings, Python and shell blocks of pages, scripts of the gallery.
+# `make test-torch` runs those that need PyTorch.
 PAGES := README.md docs/index.md $(addprefix docs/,tutorials howto guides migration explanation)
 docs: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2 --doctest-modules src/crfkit --doctest-glob='*.md' $(PAGES) tests/docs
+	$(BIN)/python -m pytest -n 2 --doctest-modules src/crfkit --doctest-glob='*.md' $(PAGES) tests/docs \
+		$(addprefix --ignore=,$(WITH_TORCH))
 
 # Measured figures and pictures of README and documentation, from committed results.
 figures: $(VENV)/.dev

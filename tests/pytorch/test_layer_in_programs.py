@@ -156,6 +156,8 @@ def test_compile(backend, path):
     assert decode(emissions, mask) == layer.decode(emissions, mask)
     with pytest.raises(ValueError, match="mask of sequence 1"):
         compiled(x, tags, mask.flip(1))
+    with pytest.raises(ValueError, match="sequence 0, step 0: -100, an unknown tag, cannot be used .* give sets"):
+        compiled(x, tags - 100, mask)
 
 
 def test_it_trains_saves_and_copies(path):

@@ -1,8 +1,9 @@
 """CRF layers for PyTorch: ``pip install 'crfkit[torch]'``.
 
->>> from crfkit.torch import CRF  # doctest: +SKIP
->>> layer = CRF(num_tags=9, batch_first=True)  # doctest: +SKIP
->>> loss = -layer(emissions, tags, mask, reduction="mean")  # doctest: +SKIP
+>>> import torch
+>>> from crfkit.torch import CRF
+>>> layer = CRF(num_tags=9, batch_first=True)
+>>> loss = -layer(torch.randn(4, 7, 9), torch.zeros(4, 7, dtype=torch.long), reduction="mean")
 
 Everything runs where the tensors are. On the CPU the compiled core does the recursions if it is there; nothing here
 needs it.

@@ -70,6 +70,11 @@ def known_tags(
     wrong = inside & ((tags < 0) | (tags >= n_tags))
     if bool(wrong.any()):
         n, t = wrong.nonzero()[0].tolist()
+        if int(tags[n, t]) == UNKNOWN:
+            raise DataError(
+                f"tags of sequence {n}, step {t}: {UNKNOWN}, an unknown tag, cannot be used in a program that "
+                "torch.compile has made; give sets of possible tags, booleans with a dimension more"
+            )
         raise DataError(
             f"tags of sequence {n}, step {t}: {int(tags[n, t])} is not a tag; expected 0 … {n_tags - 1}, or {UNKNOWN} "
             "where the tag is not known"

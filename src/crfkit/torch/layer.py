@@ -36,11 +36,14 @@ class CRF(nn.Module):
 
     Examples
     --------
-    >>> import torch  # doctest: +SKIP
-    >>> layer = CRF(3, batch_first=True, labels=["O", "B-X", "I-X"], scheme="iob2")  # doctest: +SKIP
-    >>> emissions = torch.randn(2, 5, 3, requires_grad=True)  # doctest: +SKIP
-    >>> (-layer(emissions, torch.zeros(2, 5, dtype=torch.long))).backward()  # doctest: +SKIP
-    >>> layer.decode(emissions)  # doctest: +SKIP
+    >>> layer = CRF(3, batch_first=True, labels=["O", "B-X", "I-X"], scheme="iob2")
+    >>> emissions = torch.zeros(1, 4, 3)
+    >>> emissions[0, :, 2] = 5  # I-X, which may not begin a phrase
+    >>> loss = -layer(emissions, torch.tensor([[0, 1, 2, -100]]), reduction="mean")
+    >>> layer.decode(emissions)
+    [[1, 2, 2, 2]]
+    >>> layer.marginals(emissions)[0, 0, 2].item()
+    0.0
     """
 
     def __init__(
@@ -95,7 +98,7 @@ class CRF(nn.Module):
         """Return the log-likelihood of tags; its negative is the loss to minimise.
 
         tags: (time, batch) integers, −100 where the tag is not known; or (time, batch, num_tags) booleans, True where a
-        tag is possible. Then it is the log-probability of all taggings that agree.
+        tag is possible. Then it is the log-probability of all taggings that agree. Inside torch.compile, use booleans.
         reduction: "none" (one value per sequence), "sum", "mean" (over sequences), "token_mean" (over steps).
         token_weights: (time, batch), the weight of each step; step t counts log p(tag t | the tags before it).
         """

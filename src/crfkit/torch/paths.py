@@ -28,7 +28,7 @@ def best_paths(u: Tensor, P: Tensor, lengths: Tensor, n: int) -> tuple[Tensor, T
     pointers = []
     for t in range(1, time):
         paths = delta[:, :, :, None] + P[:, None, :]  # [B, i, k, j]
-        best, from_ = paths.flatten(1, 2).transpose(1, 2).topk(n, dim=2)  # over (i, k): [B, j, n]
+        best, from_ = _largest(paths.flatten(1, 2).transpose(1, 2), n)  # over (i, k): [B, j, n]
         step = inside[:, t, None, None]
         delta = torch.where(step, (best + u[:, t, :, None]).clamp(min=2 * LOWEST), delta)
         pointers.append(torch.where(step, from_, stay).flatten(1))
@@ -40,3 +40,10 @@ def best_paths(u: Tensor, P: Tensor, lengths: Tensor, n: int) -> tuple[Tensor, T
     tags.reverse()
     empty = (lengths == 0)[:, None]
     return torch.stack(tags, dim=2), torch.where(empty, 0.0, scores)
+
+
+def _largest(x: Tensor, n: int) -> tuple[Tensor, Tensor]:
+    """Return the n largest along the last dimension with their places."""
+    if n > 1:
+        return x.topk(n, dim=-1)
+    return x.max(dim=-1, keepdim=True)
