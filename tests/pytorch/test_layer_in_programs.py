@@ -156,7 +156,7 @@ def test_compile(backend, path):
     assert decode(emissions, mask) == layer.decode(emissions, mask)
     with pytest.raises(ValueError, match="mask of sequence 1"):
         compiled(x, tags, mask.flip(1))
-    with pytest.raises(ValueError, match="sequence 0, step 0: -100, an unknown tag, cannot be used .* give sets"):
+    with pytest.raises(ValueError, match="sequence 0, step 0: -100, an unknown tag, cannot be used"):
         compiled(x, tags - 100, mask)
 
 
