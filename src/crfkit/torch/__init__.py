@@ -15,10 +15,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 # Loaded when first needed, so that a missing PyTorch is reported with what to install.
-_HOME = {"CRF": "crfkit.torch.layer"}
+_HOME = {
+    "CRF": "crfkit.torch.layer",
+    "emission_items": "crfkit.torch.models",
+    "from_chain_model": "crfkit.torch.models",
+    "to_chain_model": "crfkit.torch.models",
+}
 
 if TYPE_CHECKING:
     from crfkit.torch.layer import CRF as CRF
+    from crfkit.torch.models import emission_items as emission_items
+    from crfkit.torch.models import from_chain_model as from_chain_model
+    from crfkit.torch.models import to_chain_model as to_chain_model
 
 __all__ = [*_HOME]  # noqa: PLE0604 - names, and each can be asked for
 
