@@ -113,6 +113,9 @@ def test_emissions_of_minus_infinity_forbid(path):
     assert forbidding.grad.isfinite().all()
     assert layer.decode(forbidding)[0][1] != 2
     assert (layer.sample(forbidding, n=50)[:, 0, 1] != 2).all()
+    for call in (layer.decode, layer.log_partition):
+        with pytest.raises(DataError, match="sequence 0: no labelling is left"):
+            call(torch.full((1, 2, 3), -torch.inf, dtype=torch.float64))
 
 
 def test_any_layout_and_precision_gives_the_same(layer, path):

@@ -9,10 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from crfkit.errors import option_error
-from crfkit.torch import decoding, likelihood, spans
+from crfkit.torch import decoding, likelihood
 from crfkit.torch.checks import check_emissions, check_shape, lengths_of
 from crfkit.torch.constraints import Limits
 from crfkit.torch.scores import Scores, expected_score, log_partition
+from crfkit.torch.spans import chances_of_spans
 
 
 class CRF(nn.Module):
@@ -170,7 +171,7 @@ class CRF(nn.Module):
 
     @torch.no_grad()
     def span_probabilities(
-        self, emissions: Tensor, found: Sequence[tuple[int, int, int, str]], mask: Tensor | None = None
+        self, emissions: Tensor, spans: Sequence[tuple[int, int, int, str]], mask: Tensor | None = None
     ) -> Tensor:
         """Return the probability of spans (sequence, start, end, type): that the tagging has exactly this phrase.
 
@@ -178,7 +179,7 @@ class CRF(nn.Module):
         """
         if self.labels is None:
             raise option_error("labels", " are not given: CRF(…, labels=[…]) names the tags that mark phrases")
-        return spans.span_probabilities(self._scores(emissions, mask), self.labels, found)
+        return chances_of_spans(self._scores(emissions, mask), self.labels, spans)
 
     # --- inputs
 

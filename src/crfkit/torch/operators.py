@@ -24,7 +24,7 @@ def beliefs(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return (log Z [B], node marginals [B, T, L], expected transitions [B, L, L]), minus those of tags [B, T].
 
-    `limited`: some scores may be −inf. Raises DataError if they leave no labelling of a sequence.
+    `limited`: constraints forbid something. Raises DataError if no labelling of a sequence is left.
     """
     with torch.autocast(u.device.type, enabled=False):
         found = native.beliefs(u, start, P, end, lengths, tags)
@@ -33,7 +33,7 @@ def beliefs(
             found = recursions.beliefs(u, P, lengths)
             if tags is not None:
                 found = recursions.without(found, recursions.counts(u, P, lengths, tags))
-    if limited:
+    if limited or u.device.type == "cpu":  # elsewhere it has to wait for the device
         check_possible(found.log_z)
     return found.log_z, found.node, found.edge
 
@@ -74,7 +74,7 @@ def viterbi(u: Tensor, start: Tensor, P: Tensor, end: Tensor, lengths: Tensor, l
         u = recursions.with_boundaries(u, start, end, lengths)
         found = paths.viterbi(recursions.finite(u), recursions.finite(P), lengths)
     tags, best = found
-    if limited:
+    if limited or u.device.type == "cpu":
         check_possible(best)
     return tags.int()
 

@@ -15,13 +15,13 @@ from crfkit.torch.scores import Scores
 
 
 @torch.compiler.disable
-def span_probabilities(scores: Scores, labels: list[str], found: Sequence[tuple[int, int, int, str]]) -> Tensor:
+def chances_of_spans(scores: Scores, labels: list[str], spans: Sequence[tuple[int, int, int, str]]) -> Tensor:
     """Return the probabilities of spans (sequence, start, end, type)."""
     if (why := obstacle(labels)) is not None:
         raise DataError(f"the labels do not mark phrases: {why}")
     runs = Runs(labels)
     lengths = scores.lengths.tolist()
-    for n, start, end, kind in found:
+    for n, start, end, kind in spans:
         if kind not in runs.kinds:
             raise DataError(f"there are no phrases of type {kind!r}; the types are {', '.join(map(repr, runs.kinds))}")
         if not 0 <= n < len(lengths) or not 0 <= start < end <= lengths[n]:
@@ -34,7 +34,7 @@ def span_probabilities(scores: Scores, labels: list[str], found: Sequence[tuple[
     types = torch.from_numpy(runs.type_ids).to(u.device)
     chances = [
         _chance(alpha[n], beta[n], u[n], P, goes_on, types == runs.kinds.index(kind), start, end, lengths[n])
-        for n, start, end, kind in found
+        for n, start, end, kind in spans
     ]
     return torch.stack(chances) if chances else u.new_zeros(0)
 
