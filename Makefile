@@ -38,14 +38,15 @@ test-all: $(VENV)/.dev
 test-kernels: $(VENV)/.dev
 	$(BIN)/python tests/settings.py
 
-# The layers for PyTorch, with its build for the CPU (plain torch brings gigabytes for GPUs) and pytorch-crf beside them.
+# The layers for PyTorch, with its build for the CPU (plain torch brings gigabytes for GPUs), pytorch-crf to compare
+# with, and transformers for a page.
 TORCH ?= torch==2.13.0
-WITH_TORCH := src/crfkit/torch docs/howto/crf_layer.md docs/migration/pytorch_crf.md
+WITH_TORCH := src/crfkit/torch docs/howto/crf_layer.md docs/howto/transformers_crf.md docs/migration/pytorch_crf.md
 test-torch: $(VENV)/.torch
 	$(BIN)/python -m pytest -n 2 --doctest-modules --doctest-glob='*.md' tests/pytorch $(WITH_TORCH)
 
 $(VENV)/.torch: $(VENV)/.dev
-	$(BIN)/python -m pip install --quiet '$(TORCH)' pytorch-crf
+	$(BIN)/python -m pip install --quiet '$(TORCH)' pytorch-crf transformers
 	touch $@
 
 # Property-based tests with fresh seeds, for ten minutes or MINUTES=…; exits with 1 when one fails.
