@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 CPP := $(wildcard $(foreach ext,cpp hpp inl,cpp/bind/*.$(ext) cpp/core/*/*.$(ext) cpp/core/*/*/*.$(ext)))
 SOURCES := pyproject.toml CMakeLists.txt $(CPP)
 
-.PHONY: demo test test-all test-kernels explore fuzz faults sanitize lint format stubs bench docs figures site dist wheels package-check clean
+.PHONY: demo test test-all test-kernels test-torch explore fuzz faults sanitize lint format stubs bench docs figures site dist wheels package-check clean
 
 # The environment with what crfkit is built with; crfkit itself; the tools of developers. The core is compiled in one
 # place (build/) by one set of tools, so each source is compiled once and again only when it changes. Python files are
@@ -37,6 +37,17 @@ test-all: $(VENV)/.dev
 
 test-kernels: $(VENV)/.dev
 	$(BIN)/python tests/settings.py
+
+# The layers for PyTorch, with its build for the CPU (plain torch brings gigabytes for GPUs), pytorch-crf to compare
+# with, and transformers for a page.
+TORCH ?= torch==2.13.0
+WITH_TORCH := src/crfkit/torch docs/howto/crf_layer.md docs/howto/transformers_crf.md docs/migration/pytorch_crf.md
+test-torch: $(VENV)/.torch
+	$(BIN)/python -m pytest -n 2 --doctest-modules --doctest-glob='*.md' tests/pytorch $(WITH_TORCH)
+
+$(VENV)/.torch: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet '$(TORCH)' pytorch-crf transformers
+	touch $@
 
 # Property-based tests with fresh seeds, for ten minutes or MINUTES=…; exits with 1 when one fails.
 MINUTES ?= 10
@@ -93,9 +104,11 @@ $(VENV)/.bench: $(VENV)/.dev
 	touch $@
 
 # Every example of the documentation runs: docstrings, Python and shell blocks of pages, scripts of the gallery.
+# `make test-torch` runs those that need PyTorch.
 PAGES := README.md docs/index.md $(addprefix docs/,tutorials howto guides migration explanation)
 docs: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2 --doctest-modules src/crfkit --doctest-glob='*.md' $(PAGES) tests/docs
+	$(BIN)/python -m pytest -n 2 --doctest-modules src/crfkit --doctest-glob='*.md' $(PAGES) tests/docs \
+		$(addprefix --ignore=,$(WITH_TORCH))
 
 # Measured figures and pictures of README and documentation, from committed results.
 figures: $(VENV)/.dev

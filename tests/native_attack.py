@@ -56,6 +56,15 @@ DATA: dict[str, Any] = {  # two sequences, three positions
     "targets": None,
     "token_weights": None,
 }
+DENSE: dict[str, Any] = {  # two sequences of three positions, two labels
+    "u": np.ones((2, 3, 2)),
+    "time_first": False,
+    "start": np.ones(2),
+    "transitions": np.ones((2, 2)),
+    "end": np.ones(2),
+    "lengths": ints(3, 3),
+    "n_threads": 1,
+}
 FIELD: dict[str, Any] = {
     "n_labels": 2,
     "n_attributes": 2,
@@ -299,6 +308,36 @@ TARGETS: dict[str, Target] = {
         ("goes_on", "types", "offsets", "begins", "ends", "kinds"),
     ),
     "Decoder.sample": Target(_decode("sample"), {"n_threads": 1, "count": 2, "seed": 1}),
+    "dense_beliefs": Target(
+        _core.dense_beliefs,
+        {
+            **DENSE,
+            "log_z": np.empty(2),
+            "node": np.empty(12),
+            "edge": np.empty(8),
+            "labels": ints(0, 1, 0, 1, 0, 0).reshape(2, 3),
+        },
+        ("lengths", "labels"),
+        ("start", "transitions", "end", "lengths", "log_z", "node", "edge", "labels"),
+    ),
+    "dense_viterbi": Target(
+        _core.dense_viterbi,
+        {**DENSE, "labels": np.empty(6, dtype=np.int32), "scores": np.empty(2)},
+        ("lengths",),
+        ("start", "transitions", "end", "lengths", "labels", "scores"),
+    ),
+    "dense_covariances": Target(
+        _core.dense_covariances,
+        {
+            **DENSE,
+            "d_u": np.ones((2, 3, 2)),
+            "d_transitions": np.ones((2, 2, 2)),
+            "node": np.empty(12),
+            "edge": np.empty(8),
+        },
+        ("lengths",),
+        ("start", "transitions", "end", "lengths", "d_u", "d_transitions", "node", "edge"),
+    ),
     "Online.sgd": Target(
         _online("sgd"),
         {"order": ints(0, 1), "steps": np.ones(2), "l2": 0.1, "l1": 0.1, "averaged": True},

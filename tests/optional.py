@@ -16,7 +16,7 @@ SHARED = Path(os.environ.get("CRFKIT_SHARED") or Path(__file__).resolve().parent
 INSTALL = {
     "cvxpy": "pip install cvxpy",
     "cv2": "pip install opencv-python-headless",
-    "torch": "pip install torch",
+    "torch": "pip install -e '.[torch]', or make test-torch",
 }
 
 

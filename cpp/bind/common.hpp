@@ -123,6 +123,7 @@ void bind_text_rules(nb::module_& m);
 void bind_encoder(nb::module_& m);
 void bind_sequences(nb::module_& m);
 void bind_chain(nb::module_& m);
+void bind_chain_dense(nb::module_& m);
 void bind_decoder(nb::module_& m);
 void bind_tagger(nb::module_& m);
 void bind_crfsuite_model(nb::module_& m);

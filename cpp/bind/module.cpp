@@ -10,6 +10,7 @@ NB_MODULE(_core, m) {
     crfkit::bind_encoder(m);
     crfkit::bind_sequences(m);
     crfkit::bind_chain(m);
+    crfkit::bind_chain_dense(m);
     crfkit::bind_decoder(m);
     crfkit::bind_tagger(m);
     crfkit::bind_crfsuite_model(m);

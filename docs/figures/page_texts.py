@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import page_layers
 import page_scale
 from page_forms import between, megabytes, middle, seconds, short, table, times
 from page_solvers import solvers
@@ -263,7 +264,7 @@ def machines(load: Load) -> Texts:
 
 TOPICS = (
     fit, l1, wapiti, wapiti_command, crfpp, switch, packages, solvers, active_learning, out_of_core, text_features,
-    decoding, segment, scale, machines,
+    decoding, segment, scale, machines, page_layers.layer, page_layers.networks,
 )  # fmt: skip
 
 

@@ -261,6 +261,29 @@ class Objective:
     @property
     def cache_bytes(self) -> int: ...
 
+@overload
+def dense_beliefs(u: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], time_first: bool, start: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], transitions: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], end: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], lengths: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int, log_z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], node: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], edge: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], labels: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None, kernels: str = 'auto') -> None: ...
+
+@overload
+def dense_beliefs(u: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], time_first: bool, start: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], transitions: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], end: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lengths: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int, log_z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], node: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], edge: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], labels: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None, kernels: str = 'auto') -> None:
+    """
+    Fills log Z [batch], node marginals [batch, time, labels] and the sum over time of edge marginals [batch, labels, labels] of label scores [batch, time, labels], or [time, batch, labels]; -inf forbids. With labels [batch, time], takes their scores and counts from them.
+    """
+
+@overload
+def dense_viterbi(u: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], time_first: bool, start: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], transitions: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], end: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], lengths: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int, labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], kernels: str = 'auto') -> None: ...
+
+@overload
+def dense_viterbi(u: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], time_first: bool, start: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], transitions: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], end: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lengths: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int, labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], kernels: str = 'auto') -> None:
+    """
+    Fills the best labels [batch, time], 0 in the padding, and their scores [batch].
+    """
+
+def dense_covariances(u: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], time_first: bool, start: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], transitions: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], end: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lengths: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int, d_u: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], d_transitions: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], node: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], edge: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], kernels: str = 'auto') -> None:
+    """
+    Fills the derivatives of node [batch, time, labels] and edge marginals [batch, labels, labels] along d_u [batch, time, labels] and d_transitions [batch, labels, labels].
+    """
+
 class Decoder:
     """A field with its weights: marginals and best labels of sequences."""
 

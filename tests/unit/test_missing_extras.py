@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -72,6 +73,7 @@ USES = {
     "distributed": [
         lambda folder: crfkit.StructureLearner(edge_strength="cv", cluster="local:1").fit([[0, 1], [1, 0]])
     ],
+    "torch": [lambda folder: import_module("crfkit.torch").CRF],
 }
 MODULES = {extra: [m for m, (_, own) in PACKAGES.items() if own == extra] for _, extra in PACKAGES.values()}
 

@@ -4,6 +4,8 @@
 namespace crfkit::CRFKIT_SPACE {
 namespace {
 
+#include "dense.inl"
+
 // alpha_t(s) of the filled lattice = the score of the best labelling that ends in s at t, for t > 0; returns the last
 // row.
 template <class Shape>
@@ -47,6 +49,21 @@ double decode(const ChainWeights& w, const Lattice<Shape>& a, int32_t* y) {
     return score;
 }
 
+template <class Given>
+void decode_dense(const ChainDenseOf<Given>& data, const ChainWeights& w, int32_t* labels, double* scores,
+                  const ChainRange& range) {
+    with_shape(w.n_labels, 1, [&]<class Shape>(const Shape& shape) {
+        if constexpr (!std::is_same_v<Shape, LabelPairStates>)
+            for (int64_t n = range.begin; n < range.end; ++n) {
+                const Lattice<Shape> a = dense_lattice(data, range, n, shape);
+                int32_t* y = labels + n * data.n_steps;
+                scores[n] = a.length > 0 ? decode(w, a, y) : 0.0;
+                for (int64_t t = a.length; t < data.n_steps; ++t) y[t] = 0;
+                range.check(range.check_state, range.thread);
+            }
+    });
+}
+
 }  // namespace
 
 void viterbi(const ChainPlan& data, const ChainWeights& w, int32_t* labels, double* scores, const ChainRange& range) {
@@ -57,6 +74,16 @@ void viterbi(const ChainPlan& data, const ChainWeights& w, int32_t* labels, doub
             range.check(range.check_state, range.thread);
         }
     });
+}
+
+void dense_viterbi(const ChainDenseOf<double>& data, const ChainWeights& w, int32_t* labels, double* scores,
+                   const ChainRange& range) {
+    decode_dense(data, w, labels, scores, range);
+}
+
+void dense_viterbi_of_floats(const ChainDenseOf<float>& data, const ChainWeights& w, int32_t* labels, double* scores,
+                             const ChainRange& range) {
+    decode_dense(data, w, labels, scores, range);
 }
 
 ChainScores best_scores(const ChainPlan& data, const ChainWeights& w, int64_t n, const ChainRange& range) {

@@ -146,6 +146,22 @@ struct ChainRange {
     void* check_state;
 };
 
+// Label scores that a network made, padded to one length: [batch][time][L], or [time][batch][L].
+template <class Real>
+struct ChainDenseOf {
+    int64_t n_sequences, n_steps, n_labels;
+    const Real* u;
+    int64_t sequence_stride, step_stride;
+    const Real *start, *end;  // [L] added at the first and at the last position
+    const int64_t* lengths;   // [n_sequences]
+    const int64_t* labels;    // [batch][time], or null
+};
+
+// Scores to take derivatives along, of each sequence: [batch][time][L] and [batch][L][L].
+struct ChainDenseDirection {
+    const double *u, *jumps;
+};
+
 // What training takes, in one precision.
 template <class Real>
 struct TrainingKernels {
@@ -166,6 +182,10 @@ struct TrainingKernels {
     // jumps' part the caller is to take exp_jumps^2 * squares.
     void (*hessian_diagonal)(const ChainPlan&, const ChainPlan& squared, const ChainWeightsOf<Real>&,
                              const ChainGradientOf<Real>&, Real* squares, const ChainRange&);
+    // Order 1: log Z, node marginals [batch][time][L] and the sum over time of edge marginals [batch][L][L]; minus the
+    // labels' score and counts where there are labels.
+    void (*dense_beliefs)(const ChainDenseOf<Real>&, const ChainWeightsOf<Real>&, double* log_z, Real* node, Real* edge,
+                          const ChainRange&);
 };
 
 struct ChainKernels : TrainingKernels<double> {
@@ -182,6 +202,15 @@ struct ChainKernels : TrainingKernels<double> {
                       const ChainRange&);
     // Best labels [T] and their scores [N].
     void (*viterbi)(const ChainPlan&, const ChainWeights&, int32_t* labels, double* scores, const ChainRange&);
+    // Best labels [batch][time], 0 in the padding, and their scores.
+    void (*dense_viterbi)(const ChainDenseOf<double>&, const ChainWeights&, int32_t* labels, double* scores,
+                          const ChainRange&);
+    void (*dense_viterbi_of_floats)(const ChainDenseOf<float>&, const ChainWeights&, int32_t* labels, double* scores,
+                                    const ChainRange&);
+    // The derivatives of what dense_beliefs fills in, and how much scratch they need.
+    void (*dense_covariances)(const ChainDenseOf<double>&, const ChainWeights&, const ChainDenseDirection&,
+                              double* node, double* edge, const ChainRange&);
+    int64_t (*dense_curvature_scratch)(int64_t longest, int64_t n_labels);
     // The scores of sequence n.
     ChainScores (*best_scores)(const ChainPlan&, const ChainWeights&, int64_t n, const ChainRange&);
     // Fills in the probabilities of spans of sequence n; returns its log Z.

@@ -53,8 +53,8 @@ int64_t scratch_size(int64_t longest, int64_t n_labels, int64_t order, bool pair
 }  // namespace
 
 const TrainingKernels<Real>& training_kernels() {
-    static const TrainingKernels<Real> table{scratch_size, exponentiate,   jump_tables,
-                                             step_jumps,   value_gradient, hessian_diagonal};
+    static const TrainingKernels<Real> table{scratch_size,   exponentiate,     jump_tables,  step_jumps,
+                                             value_gradient, hessian_diagonal, dense_beliefs};
     return table;
 }
 
@@ -67,6 +67,10 @@ const ChainKernels& chain_kernels() {
                                     hinge,
                                     marginals,
                                     viterbi,
+                                    dense_viterbi,
+                                    dense_viterbi_of_floats,
+                                    dense_covariances,
+                                    dense_curvature_scratch,
                                     best_scores,
                                     span_probabilities,
                                     entropies,

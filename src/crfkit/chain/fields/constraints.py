@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from crfkit._types import Flags, Label
-from crfkit.chain.data import SequenceData
 from crfkit.errors import DataError, ParameterError
 from crfkit.names import unknown_name
 from crfkit.schemes import ALIASES, TAG_SCHEMES, LabelPairs, fault, obstacle, split_label
+
+if TYPE_CHECKING:
+    from crfkit.chain.data import SequenceData
 
 SCHEMES = ("iob1", "iob2", "ioe1", "ioe2", "iobes", "bilou", "observed")
 

@@ -24,11 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit._types import Floats, Ids, Sequences
-from crfkit.chain.data import SequenceData
 from crfkit.errors import DataError, ParameterError
 from crfkit.schemes import obstacle, split_label
 
 if TYPE_CHECKING:
+    from crfkit.chain.data import SequenceData
     from crfkit.chain.model.model import ChainModel
 
 
