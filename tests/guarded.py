@@ -41,6 +41,7 @@ def main() -> None:
                 _check(problem.data, problem.field)
                 _check(problem.data, ChainField(n_labels, n_attributes))
                 _check(select(problem.data, [2]), problem.field)
+            _check_dense(n_labels, n_attributes)
     for seed in range(40):
         _check_derivatives(seed)
 
@@ -81,6 +82,33 @@ def _check_derivatives(seed: int) -> None:
         online.weights(guarded(n))
         online.average(guarded(n))
         online.variances(guarded(n))
+
+
+def _check_dense(n_labels: int, steps: int) -> None:
+    """What layers of networks call, padded and not, with every array of doubles at the end of memory."""
+    batch = 3
+    lengths = np.array([steps, 0, 1], dtype=np.int64)
+    sizes = {"u": (batch, steps, n_labels), "jumps": (batch, n_labels, n_labels)}
+    u, transitions = _copy(np.ones(batch * steps * n_labels)), _copy(np.ones(n_labels * n_labels))
+    for forbidding in (False, True):
+        if forbidding:
+            u[-1] = transitions[-1] = -np.inf
+        given = (
+            u.reshape(sizes["u"]),
+            False,
+            guarded(n_labels),
+            transitions.reshape(n_labels, n_labels),
+            guarded(n_labels),
+            lengths,
+            1,
+        )
+        direction = [_copy(np.ones(int(np.prod(size)))).reshape(size) for size in sizes.values()]
+        outputs = [guarded(int(np.prod(size))) for size in sizes.values()]
+        for kernels in _core.available_kernels():
+            _core.dense_beliefs(*given, guarded(batch), *outputs, kernels=kernels)
+            _core.dense_covariances(*given, *direction, *outputs, kernels=kernels)
+            labels = guarded(-(-batch * steps // 2)).view(np.int32)[-batch * steps :]
+            _core.dense_viterbi(*given, labels, guarded(batch), kernels=kernels)
 
 
 def _copy(x) -> np.ndarray:
