@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Any
 # Loaded when first needed, so that a missing PyTorch is reported with what to install.
 _HOME = {
     "CRF": "crfkit.torch.layer",
+    "GridCRF": "crfkit.torch.grid_layer",
     "emission_items": "crfkit.torch.models",
     "from_chain_model": "crfkit.torch.models",
     "to_chain_model": "crfkit.torch.models",
 }
 
 if TYPE_CHECKING:
+    from crfkit.torch.grid_layer import GridCRF as GridCRF
     from crfkit.torch.layer import CRF as CRF
     from crfkit.torch.models import emission_items as emission_items
     from crfkit.torch.models import from_chain_model as from_chain_model
