@@ -41,7 +41,8 @@ test-kernels: $(VENV)/.dev
 # The layers for PyTorch, with its build for the CPU (plain torch brings gigabytes for GPUs), pytorch-crf to compare
 # with, and transformers for a page.
 TORCH ?= torch==2.13.0
-WITH_TORCH := src/crfkit/torch docs/howto/crf_layer.md docs/howto/transformers_crf.md docs/migration/pytorch_crf.md
+WITH_TORCH := src/crfkit/torch docs/howto/crf_layer.md docs/howto/grid_layer.md docs/howto/transformers_crf.md \
+	docs/migration/pytorch_crf.md
 test-torch: $(VENV)/.torch
 	$(BIN)/python -m pytest -n 2 --doctest-modules --doctest-glob='*.md' tests/pytorch $(WITH_TORCH)
 
