@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, device
+from array_api_compat import array_namespace, device, is_torch_array
 
 from crfkit import _core
 from crfkit._threads import thread_count
@@ -35,6 +35,11 @@ def _numpy() -> ModuleType:
     from array_api_compat import numpy  # loads all of NumPy's submodules, which takes longer than the rest of crfkit
 
     return numpy
+
+
+def to_numpy(x: Vector) -> Any:
+    """Return the numbers of x as a NumPy array; they are copied if x is on a device that NumPy cannot read."""
+    return np.asarray(x.cpu() if is_torch_array(x) else x)
 
 
 def dot(x: Vector, y: Vector) -> float:
@@ -78,7 +83,7 @@ def rows_dot(rows: Vector, x: Vector, scale: Vector = None) -> Vector:
     """Return the inner products of all rows with scale·x as a NumPy vector; see `row_type` for how rows are kept."""
     if _native_rows(rows) and is_native(x):
         return _core.rows_dot(rows, x, scale, thread_count())
-    return np.asarray(rows @ (x if scale is None else scale * x))
+    return to_numpy(rows @ (x if scale is None else scale * x))
 
 
 def rows_combine(c: Vector, rows: Vector, a: float, x: Vector, scale: Vector = None) -> Vector:
@@ -160,7 +165,7 @@ def put(x: Vector, places: Vector, values: Vector) -> None:
 
     The array API has no assignment by indices: there every number is read from where it now stands.
     """
-    if type(x) is np.ndarray:
+    if type(x) is np.ndarray or is_torch_array(x):
         x[places] = values
         return
     xp, n = namespace(x), x.shape[0]
@@ -197,7 +202,7 @@ def add_and_measure(y: Vector, a: float, x: Vector) -> tuple[float, float]:
     if is_native(x, y):
         return _core.add_and_measure(y, a, x, thread_count())
     add_scaled(y, a, x)
-    return dot(x, x), dot(y, y)
+    return _numbers(x @ x, y @ y)
 
 
 def curvature_pair(
@@ -213,7 +218,7 @@ def curvature_pair(
     if scale is not None:
         s /= scale
         y *= scale
-    return dot(s, y), dot(y, y)
+    return _numbers(s @ y, y @ y)
 
 
 def row_type(x: Vector) -> Any:
@@ -268,7 +273,12 @@ def secant_products(x: Vector, g: Vector, x_new: Vector, g_new: Vector) -> tuple
     if is_native(x, g, x_new, g_new):
         return _core.secant_products(x, g, x_new, g_new)
     s, y = combine(x_new, -1.0, x), combine(g_new, -1.0, g)
-    return dot(s, s), dot(s, y), dot(y, y), dot(s, g_new), dot(s, g)
+    return _numbers(s @ s, s @ y, y @ y, s @ g_new, s @ g)
+
+
+def _numbers(*products: Vector) -> Any:
+    """Return inner products as Python numbers. A device is waited for once, not for each of them."""
+    return tuple(to_numpy(namespace(products[0]).stack(products)).tolist())
 
 
 def _native_rows(*arrays: Vector) -> bool:
