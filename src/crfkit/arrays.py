@@ -202,7 +202,8 @@ def add_and_measure(y: Vector, a: float, x: Vector) -> tuple[float, float]:
     if is_native(x, y):
         return _core.add_and_measure(y, a, x, thread_count())
     add_scaled(y, a, x)
-    return _numbers(x @ x, y @ y)
+    xx, yy = _numbers(x @ x, y @ y)
+    return xx, yy
 
 
 def curvature_pair(
@@ -218,7 +219,8 @@ def curvature_pair(
     if scale is not None:
         s /= scale
         y *= scale
-    return _numbers(s @ y, y @ y)
+    sy, yy = _numbers(s @ y, y @ y)
+    return sy, yy
 
 
 def row_type(x: Vector) -> Any:
@@ -273,12 +275,14 @@ def secant_products(x: Vector, g: Vector, x_new: Vector, g_new: Vector) -> tuple
     if is_native(x, g, x_new, g_new):
         return _core.secant_products(x, g, x_new, g_new)
     s, y = combine(x_new, -1.0, x), combine(g_new, -1.0, g)
-    return _numbers(s @ s, s @ y, y @ y, s @ g_new, s @ g)
+    ss, sy, yy, s_new, s_old = _numbers(s @ s, s @ y, y @ y, s @ g_new, s @ g)
+    return ss, sy, yy, s_new, s_old
 
 
-def _numbers(*products: Vector) -> Any:
+def _numbers(*products: Vector) -> list[float]:
     """Return inner products as Python numbers. A device is waited for once, not for each of them."""
-    return tuple(to_numpy(namespace(products[0]).stack(products)).tolist())
+    numbers: list[float] = to_numpy(namespace(products[0]).stack(products)).tolist()
+    return numbers
 
 
 def _native_rows(*arrays: Vector) -> bool:

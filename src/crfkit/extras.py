@@ -21,6 +21,7 @@ PACKAGES = {
     "PIL": ("Pillow", "images"),
     "polars": ("polars", "frames"),
     "skimage": ("scikit-image", "superpixels"),
+    "torch": ("torch", "torch"),
 }
 
 

@@ -71,7 +71,9 @@ class ChainArrays:
         names = {item.name for item in fields(cls)}
         if not {"n_labels", "starts", "attributes"} <= set(given) <= names:
             raise DataError("this file holds no chains; write one with ChainArrays.save", path)
-        return cls(**{name: int(array) if name.startswith("n_") else array for name, array in given.items()})
+        for name in ("n_labels", "n_attributes", "n_transition"):
+            given[name] = int(given[name])
+        return cls(**given)
 
     def save(self, path: str | Path) -> None:
         """Write the arrays to a file of NumPy's (.npz)."""

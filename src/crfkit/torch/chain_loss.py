@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from crfkit._types import Ints
-from crfkit.chain.losses.precision import DOUBLE, SINGLE, RoundedLoss
+from crfkit.chain.losses.precision import SINGLE, RoundedLoss
 from crfkit.errors import DataError, ParameterError
 from crfkit.protocols import Capability, Evaluation
 from crfkit.torch.chain_arrays import ChainArrays
@@ -29,12 +29,13 @@ Chains = ScaledChains | LogChains
 class TensorChainLikelihood(RoundedLoss):
     """The negative log-likelihood of labelled sequences; exact.
 
-    `precision` is that of scores, probabilities and gradients: "double", "single", or "auto": single until a solver sees
-    rounding errors, then double. Sums over positions are in double precision always. Weights may be of either type;
-    gradients have that of the weights.
+    `precision` is that of scores, probabilities and gradients: "double", "single", or "auto": single until a solver
+    sees rounding errors, then double. Sums over positions are in double precision always. Weights may be of either
+    type; gradients have that of the weights.
     """
 
     name = "chain likelihood"
+    data: ChainRows
     capabilities = frozenset({Capability.SMOOTH, Capability.HESSP, Capability.HESS_DIAG, Capability.SUBSET})
 
     def __init__(self, arrays: ChainArrays, device: str | torch.device = "cuda", precision: str = "double") -> None:
@@ -44,11 +45,11 @@ class TensorChainLikelihood(RoundedLoss):
         if arrays.labels is None or arrays.targets is not None or arrays.token_weights is not None:
             raise DataError("the likelihood of chains on tensors needs labels, one for each position, without weights")
         with enough_memory(self.device, "the training set", "use fewer sequences or attributes, or the CPU"):
-            self.data = self.rows = ChainRows.of(arrays, self.device)
+            self.data = ChainRows.of(arrays, self.device)
 
     @property
     def size(self) -> int:
-        return self.rows.scores.field.size
+        return self.data.scores.field.size
 
     @property
     def layout(self) -> Mapping[str, slice]:
@@ -56,7 +57,7 @@ class TensorChainLikelihood(RoundedLoss):
 
     @property
     def n_terms(self) -> float:
-        return self.rows.n_terms
+        return self.data.n_terms
 
     def zeros(self) -> Tensor:
         """Return the vector of zeros to begin with: single floats if that is the precision, doubles otherwise."""
@@ -76,7 +77,7 @@ class TensorChainLikelihood(RoundedLoss):
         part = TensorChainLikelihood.__new__(TensorChainLikelihood)
         part.device, part.arrays = self.device, self.arrays
         part.set_precision(self.precision)
-        part.data = part.rows = self.rows.take(torch.asarray(ids, dtype=torch.int64, device=self.device))
+        part.data = self.data.take(torch.asarray(ids, dtype=torch.int64, device=self.device))
         return part
 
     @property
@@ -105,13 +106,13 @@ class TensorChainEvaluation:
     def hessp(self, v: Tensor) -> Tensor:
         """∇²loss(w)·v."""
         check_vector(v, self._loss.size, self._loss.device)
-        rows, chains = self._loss.rows, self._distributions()
+        rows, chains = self._loss.data, self._distributions()
         d_nodes, d_pairs = chains.tangent(*rows.scores.linear(v.to(chains.nodes.dtype)), rows.later_weights)
         return rows.scores.adjoint(rows.weighted(d_nodes), d_pairs).to(v.dtype)
 
     def hess_diag(self) -> Tensor:
         """Σ p(1−p) over the occurrences of each feature, values squared: the diagonal as if they were independent."""
-        rows, chains = self._loss.rows, self._distributions()
+        rows, chains = self._loss.data, self._distributions()
         pairs = chains.pair_sums(rows.later_weights) - chains.pair_sums(rows.later_weights, square=True)
         nodes = rows.weighted(chains.nodes * (1.0 - chains.nodes))
         return rows.scores.adjoint(nodes, pairs, power=2).clamp_min_(0.0).to(self.w.dtype)
@@ -128,7 +129,7 @@ class TensorChainEvaluation:
         return cast(Chains, self._chains)
 
     def _compute(self, dtype: torch.dtype) -> tuple[tuple[float, Tensor], Chains]:
-        rows = self._loss.rows
+        rows = self._loss.data
         unary, pairs = rows.scores.potentials(self.w.to(dtype))
         kinds: tuple[type[Chains], ...] = (ScaledChains, LogChains)
         for kind in kinds:
@@ -141,7 +142,7 @@ class TensorChainEvaluation:
         return (value, grad), chains
 
     def _gradient(self, chains: Chains) -> Tensor:
-        rows = self._loss.rows
+        rows = self._loss.data
         residuals = rows.residuals(chains.nodes)
         pairs = chains.pair_sums(rows.later_weights) - rows.pair_counts
         return rows.scores.adjoint(residuals, pairs).to(self.w.dtype)

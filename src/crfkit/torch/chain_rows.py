@@ -10,9 +10,8 @@ from torch import Tensor
 
 from crfkit.errors import DataError
 from crfkit.torch.chain_arrays import ChainArrays
-from crfkit.torch.chain_scores import ScoreMap
-from crfkit.torch.packing import Packing
 from crfkit.torch.chain_scores import FieldKeys, Lists, ScoreMap, taken_lists, tensor
+from crfkit.torch.packing import Packing
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +32,9 @@ class ChainRows:
         )
         labels = None if arrays.labels is None else tensor(arrays.labels, device, torch.int64)
         weights = None if arrays.weights is None else tensor(arrays.weights, device, torch.float64)
-        rows = cls._packed(FieldKeys(arrays, device), tensor(arrays.starts, device, torch.int64), lists, labels, weights)
+        rows = cls._packed(
+            FieldKeys(arrays, device), tensor(arrays.starts, device, torch.int64), lists, labels, weights
+        )
         if labels is not None:
             rows._check_allowed(arrays)
         return rows

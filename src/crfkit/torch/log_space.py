@@ -59,8 +59,8 @@ class LogChains:
         d_nodes = self.nodes * (change - (self.nodes * change).sum(dim=1, keepdim=True))
         total = torch.zeros_like(w, dtype=torch.float64)
         for rows, p in self._pair_marginals():
-            here, there = self._rows(rows)
-            change = d_alpha[there, :, None] + pairs + (unary[here] + d_beta[here])[:, None, :]
+            here, last = self._rows(rows)
+            change = d_alpha[last, :, None] + pairs + (unary[here] + d_beta[here])[:, None, :]
             change -= (p * change).sum(dim=(1, 2), keepdim=True)
             total += _sum_of(p * change, weights, rows)
         return d_nodes, total
@@ -86,8 +86,8 @@ class LogChains:
         most = max(1, CELLS // self._pairs.numel())
         for k in range(0, n_later, most):
             rows = slice(k, min(k + most, n_later))
-            here, there = self._rows(rows)
-            p = self._alpha[there, :, None] + self._pairs + (self._unary[here] + self._beta[here])[:, None, :]
+            here, last = self._rows(rows)
+            p = self._alpha[last, :, None] + self._pairs + (self._unary[here] + self._beta[here])[:, None, :]
             yield rows, torch.softmax(p.flatten(1), dim=1).view_as(p)
 
     def _rows(self, later: slice) -> tuple[slice, Tensor]:

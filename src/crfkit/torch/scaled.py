@@ -92,9 +92,9 @@ class ScaledChains:
             here, there = slice(begin, begin + n), slice(before, before + n)
             dq[here] = X[here] * db[here] + q[here] * (unary[here] - dc[here][:, None])
             db[there] = dq[here] @ E.T + q[here] @ dE.T
-        before, n = packing.before, packing.n_begun
-        moved = _weighted_sum(da[before], q[n:], weights) + _weighted_sum(a[before], dq[n:], weights)
-        change = moved * E.double() + _weighted_sum(a[before], q[n:], weights) * dE.double()
+        last, n = packing.before, packing.n_begun
+        moved = _weighted_sum(da[last], q[n:], weights) + _weighted_sum(a[last], dq[n:], weights)
+        change = moved * E.double() + _weighted_sum(a[last], q[n:], weights) * dE.double()
         return da * b + a * db, change
 
 

@@ -110,7 +110,9 @@ def test_labels_that_constraints_forbid_are_named():
 
 def test_no_transitions():
     data, _ = chains(2)
-    check(data, ChainField.from_data(data, 4, 30, all_states=True, all_transitions=True, transitions=False), np.ones(120))
+    check(
+        data, ChainField.from_data(data, 4, 30, all_states=True, all_transitions=True, transitions=False), np.ones(120)
+    )
 
 
 @pytest.mark.parametrize("spread", [1.0, 700.0])
@@ -130,7 +132,9 @@ def test_the_hessian_is_symmetric_and_its_diagonal_is_that_of_independent_featur
     problem = make_problem(5, 3, (4, 3, 1), n_attributes=4)
     loss = tensor_loss(problem.data, problem.field)
     here = loss.at(loss.vector(problem.w))
-    H = np.stack([np.asarray(here.hessp(row)) for row in loss.vector(np.zeros(loss.size)).new_tensor(np.eye(loss.size))])
+    H = np.stack(
+        [np.asarray(here.hessp(row)) for row in loss.vector(np.zeros(loss.size)).new_tensor(np.eye(loss.size))]
+    )
     assert_allclose(H, H.T, atol=1e-12)
     assert np.linalg.eigvalsh(H).min() > -1e-10
 
@@ -161,7 +165,7 @@ def test_both_recursions_agree():
     data, field = chains(6)
     loss = tensor_loss(data, field)
     w, v = (loss.vector(np.random.default_rng(k).normal(size=field.size)) for k in range(2))
-    here, rows = loss.at(w), loss.rows
+    here, rows = loss.at(w), loss.data
     logs = LogChains(*rows.scores.potentials(w), rows.packing)
     scaled = here._distributions()
     for square in (False, True):
@@ -170,7 +174,9 @@ def test_both_recursions_agree():
         )
     torch.testing.assert_close(logs.nodes, scaled.nodes)
     changes = rows.scores.linear(v)
-    for a, b in zip(logs.tangent(*changes, rows.later_weights), scaled.tangent(*changes, rows.later_weights), strict=True):
+    for a, b in zip(
+        logs.tangent(*changes, rows.later_weights), scaled.tangent(*changes, rows.later_weights), strict=True
+    ):
         torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-11)
 
 
@@ -209,7 +215,9 @@ def test_errors():
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
 def test_cuda_where_there_is_none():
-    with pytest.raises(ParameterError, match=r"the device 'cuda' cannot be used: .*drop the device to train on the CPU"):
+    with pytest.raises(
+        ParameterError, match=r"the device 'cuda' cannot be used: .*drop the device to train on the CPU"
+    ):
         tensor_loss(*chains(0), device="cuda")
 
 

@@ -34,12 +34,10 @@ OPTIMA = {penalty: optimum(penalty) for penalty in PENALTIES}
 def test_they_reach_the_optimum_of_the_core(name, penalty):
     options = {"stopping": GradientNorm(1e-6), "max_iterations": 1000} if name in EXACT else {"max_iterations": 3}
     solver, loss = make_solver(name, **options), tensor_loss(*chains())
+    if penalty.split()[1] is not None and not solver.handles_nonsmooth:
+        return
     with as_on_a_device():
-        try:
-            found = solver.minimize(loss, penalty, loss.zeros())
-        except CapabilityError as error:
-            assert "smooth" in str(error)
-            return
+        found = solver.minimize(loss, penalty, loss.zeros())
     assert isinstance(found.w, torch.Tensor)
     if name in EXACT:
         assert_allclose(found.value, OPTIMA[penalty], rtol=1e-8)
