@@ -8,7 +8,7 @@ Weights stand as in :class:`~crfkit.chain.fields.field.ChainField`, so that vect
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,12 +18,11 @@ from crfkit.chain.losses.precision import SINGLE, RoundedLoss
 from crfkit.errors import DataError, ParameterError
 from crfkit.protocols import Capability, Evaluation
 from crfkit.torch.chain_arrays import ChainArrays
+from crfkit.torch.chain_first_order import Chains, FirstOrder
 from crfkit.torch.chain_rows import ChainRows
 from crfkit.torch.devices import enough_memory, find_device
 from crfkit.torch.log_space import LogChains
 from crfkit.torch.scaled import ScaledChains
-
-Chains = ScaledChains | LogChains
 
 
 class TensorChainLikelihood(RoundedLoss):
@@ -93,7 +92,9 @@ class TensorChainEvaluation:
         self.w = w
         self._loss = loss
         self._both: tuple[float, Tensor] | None = None
+        self._dtype = loss.dtype
         self._chains: Chains | None = None
+        self._lost = False  # whether probabilities could not hold this
 
     @property
     def value(self) -> float:
@@ -119,33 +120,31 @@ class TensorChainEvaluation:
 
     def _evaluate(self) -> tuple[float, Tensor]:
         if self._both is None:
-            loss = self._loss
-            with enough_memory(loss.device, "an evaluation", "use fewer sequences, precision='single', or the CPU"):
-                self._both, self._chains = self._compute(loss.dtype)
+            advice = "use fewer sequences, precision='single', or the CPU"
+            with enough_memory(self._loss.device, "an evaluation", advice):
+                self._both = self._compute()
         return self._both
 
     def _distributions(self) -> Chains:
+        """Return the distributions of all sequences, from which second derivatives follow."""
         self._evaluate()
-        return cast(Chains, self._chains)
+        if self._chains is None:
+            rows = self._loss.data
+            unary, pairs = rows.scores.potentials(self.w.to(self._dtype))
+            self._chains = (LogChains if self._lost else ScaledChains)(unary, pairs, rows.packing)
+        return self._chains
 
-    def _compute(self, dtype: torch.dtype) -> tuple[tuple[float, Tensor], Chains]:
+    def _compute(self) -> tuple[float, Tensor]:
         rows = self._loss.data
-        unary, pairs = rows.scores.potentials(self.w.to(dtype))
-        kinds: tuple[type[Chains], ...] = (ScaledChains, LogChains)
-        for kind in kinds:
-            chains = kind(unary, pairs, rows.packing)
-            total = rows.loss(chains.log_z_terms, chains.pair_top, unary, pairs)
-            grad = self._gradient(chains)
-            value, lost = torch.stack([total, chains.lost()]).tolist()
-            if not lost:
+        unary, pairs = rows.scores.potentials(self.w.to(self._dtype))
+        for first_order in (FirstOrder.fast, FirstOrder.safe):
+            found = first_order(rows, unary, pairs)
+            gradient = found.gradient(rows).to(self.w.dtype)
+            value, self._lost = found.numbers()
+            self._chains = found.chains
+            if not self._lost:
                 break
-        return (value, grad), chains
-
-    def _gradient(self, chains: Chains) -> Tensor:
-        rows = self._loss.data
-        residuals = rows.residuals(chains.nodes)
-        pairs = chains.pair_sums(rows.later_weights) - rows.pair_counts
-        return rows.scores.adjoint(residuals, pairs).to(self.w.dtype)
+        return value, gradient
 
 
 def check_vector(w: Any, size: int, device: torch.device) -> None:

@@ -94,6 +94,12 @@ class ChainRows:
         return None if self.row_weights is None else self.row_weights[self.packing.n_begun :]
 
     @cached_property
+    def rows_before(self) -> Tensor:
+        """The row of the previous position of every row, −1 where there is none."""
+        n = self.packing.n_begun
+        return torch.cat([torch.full((n,), -1, device=self.packing.first.device), self.packing.before])
+
+    @cached_property
     def label_pairs(self) -> Tensor:
         """The code i·L + j of the labels of every later row and the row before it."""
         assert self.labels is not None

@@ -9,40 +9,59 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
 from crfkit.torch.chain_arrays import ChainArrays
+from crfkit.torch.kernels import usable
 from crfkit.torch.packing import Packing
+
+if TYPE_CHECKING:
+    from crfkit.torch.kernels.sums import ListSums
 
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """Lists of table rows with factors: list k has ``rows[offsets[k] : offsets[k + 1]]``; factors None are 1."""
+    """Lists of table rows with factors: list k has ``rows[offsets[k] : offsets[k + 1]]``; factors None are 1.
+
+    `gap` is how many more rows kernels leave room for behind the sums; see :class:`crfkit.torch.kernels.sums.ListSums`.
+    """
 
     offsets: Tensor
     rows: Tensor
     factors: Tensor | None = None
+    gap: int = 0
+
+    @cached_property
+    def by_kernels(self) -> ListSums:
+        """The same sums by kernels."""
+        from crfkit.torch.kernels.sums import ListSums
+
+        return ListSums(self.offsets, self.rows, self.factors, self.gap)
 
     def sums(self, table: Tensor, power: int = 1) -> Tensor:
         """Return ``Σ factor^power · table[row]`` of every list, [lists, columns]."""
+        n = len(self.offsets) - 1
         if len(self.rows) == 0:
-            return table.new_zeros(len(self.offsets) - 1, table.shape[1])
+            return table.new_zeros(n, table.shape[1])
+        if usable(table.device, table.shape[1]):
+            return self.by_kernels.buffer(table.contiguous(), power)[:n]
         factors = None if self.factors is None else (self.factors**power).to(table.dtype)
         return embedding_bag(
             self.rows, table, self.offsets, mode="sum", per_sample_weights=factors, include_last_offset=True
         )
 
-    def inverted(self, n: int) -> Lists:
+    def inverted(self, n: int, gap: int = 0) -> Lists:
         """Return the lists of the n rows: in which of these lists each occurs."""
         device = self.rows.device
         order = torch.argsort(self.rows, stable=True)
         of = torch.repeat_interleave(torch.arange(len(self.offsets) - 1, device=device), self.offsets.diff())
         ends = torch.bincount(self.rows, minlength=n).cumsum(0)
         offsets = torch.cat([ends.new_zeros(1), ends])
-        return Lists(offsets, of[order], None if self.factors is None else self.factors[order])
+        return Lists(offsets, of[order], None if self.factors is None else self.factors[order], gap)
 
 
 def taken_lists(lists: Lists, order: Tensor) -> Lists:
@@ -86,7 +105,8 @@ class ScoreMap:
     @cached_property
     def by_attribute(self) -> Lists:
         """The rows in which each attribute occurs."""
-        return self.lists.inverted(self.field.n_attributes)
+        field = self.field
+        return self.lists.inverted(field.n_attributes, -(-field.n_transition // field.n_labels))
 
     def linear(self, w: Tensor) -> tuple[Tensor, Tensor]:
         """Return scores [T, L] and [L, L], linear in the weights."""
@@ -111,9 +131,12 @@ class ScoreMap:
 
     def adjoint(self, rows: Tensor, pairs: Tensor, power: int = 1) -> Tensor:
         """Return what residuals of rows [T, L] and of label pairs [L, L] are for each weight; `power` is of values."""
-        field = self.field
-        out = torch.empty(field.size, dtype=rows.dtype, device=rows.device)
-        _gather(self.by_attribute.sums(rows, power).view(-1), field.state, out[: field.n_state])
+        field, table = self.field, self.by_attribute.sums(rows, power)
+        if field.state is None and table.untyped_storage().nbytes() >= field.size * table.itemsize:
+            out = table.as_strided((field.size,), (1,))  # kernels have left room for transitions behind the table
+        else:
+            out = table.new_empty(field.size)
+            _gather(table.reshape(-1), field.state, out[: field.n_state])
         if field.n_transition:
             _gather(pairs.reshape(-1).to(rows.dtype), field.transition, out[field.n_state :])
         return out

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -54,14 +55,14 @@ class Packing:
         """The number of sequences that are not empty: their first positions are the first rows."""
         return self.sizes[0] if self.sizes else 0
 
-    @property
+    @cached_property
     def before(self) -> Tensor:
         """Return the row of the previous position, for every row of a later step than the first."""
         later = torch.arange(self.n_begun, self.n_rows, device=self.first.device)
         sizes = self.first.diff()
         return later - torch.repeat_interleave(sizes[:-1], sizes[1:])
 
-    @property
+    @cached_property
     def last(self) -> Tensor:
         """Return the last row of every sequence that is not empty, by rank."""
         lengths = self.lengths[: self.n_begun]

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from crfkit.torch.packing import Packing
 
-_WIDEST = {torch.float32: 60.0, torch.float64: 600.0}  # range of the pair scores that E can hold
+WIDEST = {torch.float32: 60.0, torch.float64: 600.0}  # range of the pair scores that E can hold
 _LOST = 1e-3  # in a sum of probabilities: paths are missing
 ROWS = 1 << 20  # at a time, where a copy of them is made
 CELLS = 1 << 24  # of a table [rows, labels, labels] at a time
@@ -56,7 +56,7 @@ class ScaledChains:
         """Return, as one number on the device, whether probabilities could not hold this."""
         off = (self.nodes.sum(dim=1) - 1.0).abs() <= _LOST  # False for NaN
         finite = torch.where(torch.isfinite(self._pairs), self._pairs, self.pair_top)
-        wide = self.pair_top - finite.amin() > _WIDEST[self._a.dtype]
+        wide = self.pair_top - finite.amin() > WIDEST[self._a.dtype]
         small = self._c >= SMALLEST[self._c.dtype]
         return ((~off).any() | (~small).any() | wide).double()
 
