@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device, is_torch_array
 
-from crfkit import _core
+from crfkit._compiled import HAS_CORE, _core
 from crfkit._threads import thread_count
 from crfkit._types import Floats, Sparse, Vector
 
-_DOUBLE = np.dtype(np.float64)
+_DOUBLE = np.dtype(np.float64 if HAS_CORE else "V8")  # the type of vectors that the core takes; without it, none
 _ROWS = frozenset(map(np.dtype, (np.float64, np.float32, np.uint16)))
 MANY, VERY_MANY = 1 << 17, 1 << 20  # numbers of a vector
 
@@ -56,7 +56,7 @@ def norm(x: Vector) -> float:
 
 def empty(n: int) -> Floats:
     """Return a NumPy vector of doubles to be filled; a large one takes memory that others have left."""
-    return _core.empty_vector(n)
+    return _core.empty_vector(n) if HAS_CORE else np.empty(n)
 
 
 def empty_row(n: int, kind: Any) -> Vector:
@@ -76,7 +76,8 @@ def zero_rows(k: int, x: Vector, kind: Any) -> Vector:
 
 def free() -> None:
     """Give the memory that vectors have left back to the system."""
-    _core.free_vectors()
+    if HAS_CORE:
+        _core.free_vectors()
 
 
 def rows_dot(rows: Vector, x: Vector, scale: Vector = None) -> Vector:
