@@ -7,6 +7,7 @@ actively for its threads as BLAS libraries do: those would slow the loss's own t
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -47,6 +48,17 @@ def dot(x: Vector, y: Vector) -> float:
     if is_native(x, y):
         return _core.dot(x, y, thread_count())
     return float(rows_dot(x[None, :], y)[0])
+
+
+def dots(pairs: Iterable[tuple[Vector, Vector]]) -> list[float]:
+    """Return ``x·y`` of every pair; a device is waited for once."""
+    products = [inner(x, y) for x, y in pairs]
+    return products if not products or isinstance(products[0], float) else _numbers(*products)
+
+
+def inner(x: Vector, y: Vector) -> Any:
+    """Return ``x·y`` as a number to multiply vectors with; that of other libraries than NumPy stays on its device."""
+    return dot(x, y) if type(x) is np.ndarray else x @ y
 
 
 def norm(x: Vector) -> float:

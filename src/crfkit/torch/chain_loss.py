@@ -21,8 +21,10 @@ from crfkit.torch.chain_arrays import ChainArrays
 from crfkit.torch.chain_first_order import Chains, FirstOrder
 from crfkit.torch.chain_rows import ChainRows
 from crfkit.torch.devices import enough_memory, find_device
+from crfkit.torch.kernels import usable, why_not
 from crfkit.torch.log_space import LogChains
 from crfkit.torch.scaled import ScaledChains
+from crfkit.warn import warn_caller
 
 
 class TensorChainLikelihood(RoundedLoss):
@@ -43,6 +45,8 @@ class TensorChainLikelihood(RoundedLoss):
         self.set_precision(precision)
         if arrays.labels is None or arrays.targets is not None or arrays.token_weights is not None:
             raise DataError("the likelihood of chains on tensors needs labels, one for each position, without weights")
+        if self.device.type == "cuda" and not usable(self.device, arrays.n_labels):
+            warn_caller(f"{why_not(arrays.n_labels)}: plain PyTorch is used, which is slower", RuntimeWarning)
         with enough_memory(self.device, "the training set", "use fewer sequences or attributes, or the CPU"):
             self.data = ChainRows.of(arrays, self.device)
 

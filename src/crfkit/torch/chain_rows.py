@@ -27,7 +27,7 @@ class ChainRows:
         """Return the training set of arrays."""
         lists = Lists(
             tensor(arrays.offsets, device, torch.int64),
-            tensor(arrays.attributes, device, torch.int64),
+            tensor(arrays.attributes, device, torch.int32),
             None if arrays.values is None else tensor(arrays.values, device, torch.float64),
         )
         labels = None if arrays.labels is None else tensor(arrays.labels, device, torch.int64)

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """Lists of table rows with factors: list k has ``rows[offsets[k] : offsets[k + 1]]``; factors None are 1.
+    """Lists of table rows (32-bit numbers) with factors: list k has ``rows[offsets[k] : offsets[k + 1]]``.
+
+    Factors None are 1.
 
     `gap` is how many more rows kernels leave room for behind the sums; see :class:`crfkit.torch.kernels.sums.ListSums`.
     """
@@ -50,15 +52,21 @@ class Lists:
         if usable(table.device, table.shape[1]):
             return self.by_kernels.buffer(table.contiguous(), power)[:n]
         factors = None if self.factors is None else (self.factors**power).to(table.dtype)
-        return embedding_bag(
-            self.rows, table, self.offsets, mode="sum", per_sample_weights=factors, include_last_offset=True
-        )
+        rows, offsets = self._for_bags
+        return embedding_bag(rows, table, offsets, mode="sum", per_sample_weights=factors, include_last_offset=True)
+
+    @cached_property
+    def _for_bags(self) -> tuple[Tensor, Tensor]:
+        """Rows and offsets of one type."""
+        kind = torch.int32 if len(self.rows) < 2**31 else torch.int64
+        return self.rows.to(kind), self.offsets.to(kind)
 
     def inverted(self, n: int, gap: int = 0) -> Lists:
         """Return the lists of the n rows: in which of these lists each occurs."""
         device = self.rows.device
         order = torch.argsort(self.rows, stable=True)
-        of = torch.repeat_interleave(torch.arange(len(self.offsets) - 1, device=device), self.offsets.diff())
+        lists = torch.arange(len(self.offsets) - 1, dtype=self.rows.dtype, device=device)
+        of = torch.repeat_interleave(lists, self.offsets.diff())
         ends = torch.bincount(self.rows, minlength=n).cumsum(0)
         offsets = torch.cat([ends.new_zeros(1), ends])
         return Lists(offsets, of[order], None if self.factors is None else self.factors[order], gap)
