@@ -13,6 +13,7 @@ from crfkit.errors import CapabilityError  # noqa: E402
 from crfkit.losses import ChainLikelihood  # noqa: E402
 from crfkit.penalties import L1, L2, ElasticNet  # noqa: E402
 from crfkit.solvers import SOLVERS, GradientNorm, make_solver  # noqa: E402
+from crfkit.torch.chain_batches import TensorChainBatches  # noqa: E402
 
 CAPABILITIES = tensor_loss(*chains()).capabilities
 ANYWHERE = sorted(name for name, s in SOLVERS.items() if not s.numpy_only and s.needs <= CAPABILITIES)
@@ -68,7 +69,9 @@ def test_automatic_precision_ends_in_double():
 
 
 # Reads by the host for each evaluation; on a GPU each waits for the device.
-@pytest.mark.parametrize(("name", "most"), [("lbfgs", 6), ("tron", 28), ("fista", 5), ("gradient-descent", 5.1)])
+@pytest.mark.parametrize(
+    ("name", "most"), [("lbfgs", 6), ("owlqn", 7), ("tron", 28), ("fista", 5), ("gradient-descent", 5.1)]
+)
 def test_the_host_reads_little(name, most):
     loss = tensor_loss(*chains())
     with as_on_a_device() as reads:
@@ -86,3 +89,22 @@ def test_an_evaluation_is_one_read():
         assert sum(reads.values()) == 1
         here.hessp(w)
         assert sum(reads.values()) == 1
+
+
+def test_adam_follows_batches():
+    loss = tensor_loss(*chains(n=200))
+    exact = make_solver("lbfgs", stopping=GradientNorm(1e-7)).minimize(loss, L2(0.5), loss.zeros())
+    batches = TensorChainBatches(loss, size=32)
+    adam = make_solver("adam", stopping=GradientNorm(0.0), max_iterations=40)
+    with as_on_a_device():
+        found = adam.minimize(batches, L2(0.5), loss.zeros())
+    value = loss.at(found.w).value + L2(0.5).value(found.w)
+    assert exact.value < value < 1.005 * exact.value
+
+
+def test_an_epoch_of_batches_is_the_whole():
+    loss = tensor_loss(*chains())
+    w, batches = loss.zeros() + 0.1, TensorChainBatches(loss, size=7)
+    assert len(loss.data) == 40  # five batches of 7 and one of 5
+    parts = [batches.at(w).grad * (n / 40) for n in (7, 7, 7, 7, 7, 5)]
+    torch.testing.assert_close(sum(parts), loss.at(w).grad)
