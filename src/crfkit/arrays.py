@@ -215,7 +215,7 @@ def add_and_measure(y: Vector, a: float, x: Vector) -> tuple[float, float]:
     if is_native(x, y):
         return _core.add_and_measure(y, a, x, thread_count())
     add_scaled(y, a, x)
-    xx, yy = _numbers(x @ x, y @ y)
+    xx, yy = dots(((x, x), (y, y)))
     return xx, yy
 
 
@@ -232,7 +232,7 @@ def curvature_pair(
     if scale is not None:
         s /= scale
         y *= scale
-    sy, yy = _numbers(s @ y, y @ y)
+    sy, yy = dots(((s, y), (y, y)))
     return sy, yy
 
 
@@ -288,7 +288,7 @@ def secant_products(x: Vector, g: Vector, x_new: Vector, g_new: Vector) -> tuple
     if is_native(x, g, x_new, g_new):
         return _core.secant_products(x, g, x_new, g_new)
     s, y = combine(x_new, -1.0, x), combine(g_new, -1.0, g)
-    ss, sy, yy, s_new, s_old = _numbers(s @ s, s @ y, y @ y, s @ g_new, s @ g)
+    ss, sy, yy, s_new, s_old = dots(((s, s), (s, y), (y, y), (s, g_new), (s, g)))
     return ss, sy, yy, s_new, s_old
 
 

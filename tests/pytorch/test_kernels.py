@@ -51,14 +51,17 @@ for dtype, name in ((torch.float32, "*fp32"), (torch.float64, "*fp64")):
     of |= dict.fromkeys("first lengths labels before begins ends targets".split(), "*i64")
     of |= dict.fromkeys("log_z weights value_out factors".split(), "*fp64")
     of |= dict.fromkeys("n_sequences n_labels n_rows n_lists n_columns".split(), "i32")
-    of |= {"SMALLEST": "fp32", "rows": "*i32", "pointers": "*u8"}
+    of |= {"rows": "*i32", "pointers": "*u8"}
     for width, warps in chains.WARPS.items():
-        common = {"PRECISION": chains.PRODUCT[dtype], "WIDTH": width}
+        common = {"PRECISION": chains.PRODUCT[dtype], "WIDTH": width, "SMALLEST": chains.SMALLEST[dtype]}
         parts = chains.PARTS[dtype].get(width, 1)
         check(messages.messages, of, {**common, "PARTS": parts, "SEQUENCES": chains.SEQUENCES}, warps)
         pairs = width <= chains.WIDEST_PAIRS
         check(messages.residuals, of, {**common, "WEIGHTED": True, "PAIRS": pairs, "ROWS": chains.ROWS[width]}, warps)
         check(sums._sum_lists, of, {"POWER": 1, "LISTS": max(1, sums.CELLS // width), "WIDTH": width}, 4)
+        if width == 32:  # the number 1 is a constant for Triton
+            few = {**common, "PARTS": parts, "SEQUENCES": chains.SEQUENCES, "n_labels": 1}
+            check(messages.messages, of, few, warps)
         check(viterbi._viterbi, {**of, "labels": "*i32"}, {"WIDTH": width}, viterbi.WARPS[width])
 print("done")
 """

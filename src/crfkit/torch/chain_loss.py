@@ -8,6 +8,7 @@ Weights stand as in :class:`~crfkit.chain.fields.field.ChainField`, so that vect
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -111,23 +112,31 @@ class TensorChainEvaluation:
     def hessp(self, v: Tensor) -> Tensor:
         """∇²loss(w)·v."""
         check_vector(v, self._loss.size, self._loss.device)
-        rows, chains = self._loss.data, self._distributions()
-        d_nodes, d_pairs = chains.tangent(*rows.scores.linear(v.to(chains.nodes.dtype)), rows.later_weights)
-        return rows.scores.adjoint(rows.weighted(d_nodes), d_pairs).to(v.dtype)
+        rows = self._loss.data
+        with self._enough_memory():
+            chains = self._distributions()
+            unary, pairs = rows.scores.linear(v.to(chains.nodes.dtype))
+            d_nodes, d_pairs = chains.tangent(unary, pairs, rows.later_weights)
+            return rows.scores.adjoint(rows.weighted(d_nodes), d_pairs).to(v.dtype)
 
     def hess_diag(self) -> Tensor:
         """Σ p(1−p) over the occurrences of each feature, values squared: the diagonal as if they were independent."""
-        rows, chains = self._loss.data, self._distributions()
-        pairs = chains.pair_sums(rows.later_weights) - chains.pair_sums(rows.later_weights, square=True)
-        nodes = rows.weighted(chains.nodes * (1.0 - chains.nodes))
-        return rows.scores.adjoint(nodes, pairs, power=2).clamp_min_(0.0).to(self.w.dtype)
+        rows = self._loss.data
+        with self._enough_memory():
+            chains = self._distributions()
+            pairs = chains.pair_sums(rows.later_weights) - chains.pair_sums(rows.later_weights, square=True)
+            nodes = rows.weighted(chains.nodes * (1.0 - chains.nodes))
+            return rows.scores.adjoint(nodes, pairs, power=2).clamp_min_(0.0).to(self.w.dtype)
 
     def _evaluate(self) -> tuple[float, Tensor]:
         if self._both is None:
-            advice = "use fewer sequences, precision='single', or the CPU"
-            with enough_memory(self._loss.device, "an evaluation", advice):
+            with self._enough_memory():
                 self._both = self._compute()
         return self._both
+
+    def _enough_memory(self) -> AbstractContextManager[None]:
+        advice = "use fewer sequences, precision='single', or the CPU"
+        return enough_memory(self._loss.device, "an evaluation", advice)
 
     def _distributions(self) -> Chains:
         """Return the distributions of all sequences, from which second derivatives follow."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import torch
 
@@ -50,10 +50,15 @@ def _cuda(device: torch.device) -> torch.device:
 
 @contextmanager
 def enough_memory(device: torch.device, what: str, advice: str) -> Iterator[None]:
-    """Raise LimitError with what is free on the device and `advice` if it runs out of memory inside the block."""
+    """Compute on the device inside the block, also by kernels.
+
+    Raise LimitError with what is free on the device and `advice` if it runs out of memory.
+    """
+    current = torch.cuda.device(device) if device.type == "cuda" else nullcontext()
     try:
-        yield
-    except torch.OutOfMemoryError as error:
+        with current:
+            yield
+    except torch.cuda.OutOfMemoryError as error:
         free = ""
         if device.type == "cuda":
             left, total = torch.cuda.mem_get_info(device)

@@ -49,8 +49,8 @@ def _moved(
 
 @triton.jit
 def messages(
-    unary, E_table, first, lengths, a_out, b_out, terms, log_z, scratch, n_sequences, n_labels, SMALLEST,
-    PRECISION: tl.constexpr, PARTS: tl.constexpr, SEQUENCES: tl.constexpr, WIDTH: tl.constexpr,
+    unary, E_table, first, lengths, a_out, b_out, terms, log_z, scratch, n_sequences, n_labels,
+    SMALLEST: tl.constexpr, PRECISION: tl.constexpr, PARTS: tl.constexpr, SEQUENCES: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
     """Write a, b [T, L], log c_t + top_t of every row, and log Z of every sequence by both directions [2, N].
 
@@ -125,8 +125,9 @@ def messages(
 @triton.jit
 def residuals(
     unary, a_in, b_in, terms, labels, weights, before, pairs, pair_top, out, value_out, pair_out,
-    n_rows, n_labels, SMALLEST,
-    PRECISION: tl.constexpr, WEIGHTED: tl.constexpr, PAIRS: tl.constexpr, ROWS: tl.constexpr, WIDTH: tl.constexpr,
+    n_rows, n_labels,
+    SMALLEST: tl.constexpr, PRECISION: tl.constexpr, WEIGHTED: tl.constexpr, PAIRS: tl.constexpr,
+    ROWS: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
     """Write weight·(p − observed) of every row, and sums of each program: of the loss's terms, and of a_{t−1}·q_tᵀ.
 
