@@ -70,6 +70,7 @@ USES = {
     "cuts": [lambda folder: decoded("graph-cut"), lambda folder: decoded("qpbo")],
     "images": [open_image],
     "superpixels": [lambda folder: refined()],
+    "torch": [lambda folder: crfkit.ChainCRF(device="cuda").fit([[["a"]]], [["X"]])],
     "distributed": [
         lambda folder: crfkit.StructureLearner(edge_strength="cv", cluster="local:1").fit([[0, 1], [1, 0]])
     ],
