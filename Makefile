@@ -48,6 +48,7 @@ test-torch: $(VENV)/.torch
 
 $(VENV)/.torch: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet '$(TORCH)' pytorch-crf transformers
+	$(BIN)/python -m pip install --quiet triton || echo 'Triton is not to be had here: tests of its kernels are skipped'
 	touch $@
 
 # Property-based tests with fresh seeds, for ten minutes or MINUTES=…; exits with 1 when one fails.

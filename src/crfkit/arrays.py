@@ -7,18 +7,19 @@ actively for its threads as BLAS libraries do: those would slow the loss's own t
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from functools import cache
 from types import ModuleType
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, device
+from array_api_compat import array_namespace, device, is_torch_array
 
-from crfkit import _core
+from crfkit._compiled import HAS_CORE, _core
 from crfkit._threads import thread_count
 from crfkit._types import Floats, Sparse, Vector
 
-_DOUBLE = np.dtype(np.float64)
+_DOUBLE = np.dtype(np.float64 if HAS_CORE else "V8")  # the type of vectors that the core takes; without it, none
 _ROWS = frozenset(map(np.dtype, (np.float64, np.float32, np.uint16)))
 MANY, VERY_MANY = 1 << 17, 1 << 20  # numbers of a vector
 
@@ -37,11 +38,27 @@ def _numpy() -> ModuleType:
     return numpy
 
 
+def to_numpy(x: Vector) -> Any:
+    """Return the numbers of x as a NumPy array; they are copied if x is on a device that NumPy cannot read."""
+    return np.asarray(x.cpu() if is_torch_array(x) else x)
+
+
 def dot(x: Vector, y: Vector) -> float:
     """Return ``x·y``"""
     if is_native(x, y):
         return _core.dot(x, y, thread_count())
     return float(rows_dot(x[None, :], y)[0])
+
+
+def dots(pairs: Iterable[tuple[Vector, Vector]]) -> list[float]:
+    """Return ``x·y`` of every pair; a device is waited for once."""
+    products = [inner(x, y) for x, y in pairs]
+    return products if not products or isinstance(products[0], float) else _numbers(*products)
+
+
+def inner(x: Vector, y: Vector) -> Any:
+    """Return ``x·y`` as a number to multiply vectors with; that of other libraries than NumPy stays on its device."""
+    return dot(x, y) if type(x) is np.ndarray else x @ y
 
 
 def norm(x: Vector) -> float:
@@ -51,7 +68,7 @@ def norm(x: Vector) -> float:
 
 def empty(n: int) -> Floats:
     """Return a NumPy vector of doubles to be filled; a large one takes memory that others have left."""
-    return _core.empty_vector(n)
+    return _core.empty_vector(n) if HAS_CORE else np.empty(n)
 
 
 def empty_row(n: int, kind: Any) -> Vector:
@@ -71,14 +88,15 @@ def zero_rows(k: int, x: Vector, kind: Any) -> Vector:
 
 def free() -> None:
     """Give the memory that vectors have left back to the system."""
-    _core.free_vectors()
+    if HAS_CORE:
+        _core.free_vectors()
 
 
 def rows_dot(rows: Vector, x: Vector, scale: Vector = None) -> Vector:
     """Return the inner products of all rows with scale·x as a NumPy vector; see `row_type` for how rows are kept."""
     if _native_rows(rows) and is_native(x):
         return _core.rows_dot(rows, x, scale, thread_count())
-    return np.asarray(rows @ (x if scale is None else scale * x))
+    return to_numpy(rows @ (x if scale is None else scale * x))
 
 
 def rows_combine(c: Vector, rows: Vector, a: float, x: Vector, scale: Vector = None) -> Vector:
@@ -160,7 +178,7 @@ def put(x: Vector, places: Vector, values: Vector) -> None:
 
     The array API has no assignment by indices: there every number is read from where it now stands.
     """
-    if type(x) is np.ndarray:
+    if type(x) is np.ndarray or is_torch_array(x):
         x[places] = values
         return
     xp, n = namespace(x), x.shape[0]
@@ -197,7 +215,8 @@ def add_and_measure(y: Vector, a: float, x: Vector) -> tuple[float, float]:
     if is_native(x, y):
         return _core.add_and_measure(y, a, x, thread_count())
     add_scaled(y, a, x)
-    return dot(x, x), dot(y, y)
+    xx, yy = dots(((x, x), (y, y)))
+    return xx, yy
 
 
 def curvature_pair(
@@ -213,7 +232,8 @@ def curvature_pair(
     if scale is not None:
         s /= scale
         y *= scale
-    return dot(s, y), dot(y, y)
+    sy, yy = dots(((s, y), (y, y)))
+    return sy, yy
 
 
 def row_type(x: Vector) -> Any:
@@ -268,7 +288,14 @@ def secant_products(x: Vector, g: Vector, x_new: Vector, g_new: Vector) -> tuple
     if is_native(x, g, x_new, g_new):
         return _core.secant_products(x, g, x_new, g_new)
     s, y = combine(x_new, -1.0, x), combine(g_new, -1.0, g)
-    return dot(s, s), dot(s, y), dot(y, y), dot(s, g_new), dot(s, g)
+    ss, sy, yy, s_new, s_old = dots(((s, s), (s, y), (y, y), (s, g_new), (s, g)))
+    return ss, sy, yy, s_new, s_old
+
+
+def _numbers(*products: Vector) -> list[float]:
+    """Return inner products as Python numbers. A device is waited for once, not for each of them."""
+    numbers: list[float] = to_numpy(namespace(products[0]).stack(products)).tolist()
+    return numbers
 
 
 def _native_rows(*arrays: Vector) -> bool:

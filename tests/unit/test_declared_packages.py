@@ -20,7 +20,8 @@ SOURCES = sorted((REPOSITORY / "src" / "crfkit").rglob("*.py"))
 PROJECT = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
 PACKAGE_OF = {"sklearn": "scikit-learn", **{module: package for module, (package, _) in PACKAGES.items()}}
 # Names that crfkit imports in place of the packages that have them: crfkit.compat stands in for these.
-OTHERS = {"pycrfsuite", "sklearn_crfsuite", "CRFPP"}
+# Triton comes with the builds of PyTorch that use it.
+OTHERS = {"pycrfsuite", "sklearn_crfsuite", "CRFPP", "triton"}
 
 
 def normal(name: str) -> str:
@@ -77,7 +78,8 @@ def test_the_extra_that_an_error_names_brings_the_package(module):
 def test_packages_of_extras_are_loaded_by_the_one_function_that_says_what_to_install():
     """Or in a try statement, where something else is done without them. `crfkit.torch` loads PyTorch for its files."""
     for path in SOURCES:
-        if path.parent.name == "torch" and path.name != "__init__.py":
+        place = path.relative_to(REPOSITORY / "src" / "crfkit").parts
+        if place[0] == "torch" and place != ("torch", "__init__.py"):
             continue
         lines = {node.lineno for name, nodes in third_party(path).items() if name in PACKAGES for node in nodes}
         guarded = {

@@ -64,6 +64,7 @@ def test_parameters_come_back():
     assert list(parameters) == sorted(
         [
             "cluster",
+            "device",
             "template",
             "penalty",
             "solver",

@@ -113,7 +113,7 @@ def test_training_goes_on_from_weights_and_checkpoints(merging, monkeypatch):
     done = crf().fit(X, Y)
     warm = crf(warm_start=True).fit(X, Y)
     warm.fit(X, Y)
-    assert warm.result_.iterations <= 3
+    assert warm.result_.iterations < done.result_.iterations / 2
     assert_allclose(warm.coef_, done.coef_, atol=1e-5)
     part = crf(max_iterations=5)
     with pytest.warns(match="limit"):

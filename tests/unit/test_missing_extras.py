@@ -70,10 +70,13 @@ USES = {
     "cuts": [lambda folder: decoded("graph-cut"), lambda folder: decoded("qpbo")],
     "images": [open_image],
     "superpixels": [lambda folder: refined()],
+    "torch": [
+        lambda folder: crfkit.ChainCRF(device="cuda").fit([[["a"]]], [["X"]]),
+        lambda folder: import_module("crfkit.torch").CRF,
+    ],
     "distributed": [
         lambda folder: crfkit.StructureLearner(edge_strength="cv", cluster="local:1").fit([[0, 1], [1, 0]])
     ],
-    "torch": [lambda folder: import_module("crfkit.torch").CRF],
 }
 MODULES = {extra: [m for m, (_, own) in PACKAGES.items() if own == extra] for _, extra in PACKAGES.values()}
 

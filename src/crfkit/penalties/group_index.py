@@ -10,7 +10,7 @@ import numpy as np
 from array_api_compat import array_namespace, device
 from numpy.typing import NDArray
 
-from crfkit import _core
+from crfkit._compiled import _core
 from crfkit.arrays import put
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector

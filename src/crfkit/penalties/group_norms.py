@@ -9,8 +9,8 @@ from typing import Any, ClassVar, TypeVar
 
 from array_api_compat import array_namespace
 
-from crfkit import _core
 from crfkit._checks import check_strength
+from crfkit._compiled import _core
 from crfkit.arrays import is_native, namespace
 from crfkit.errors import CapabilityError, ParameterError
 from crfkit.parameters import Parameters

@@ -53,7 +53,8 @@ class Auto(IterativeSolver):
     That is OWL-QN with 60 curvature pairs under an L1 penalty, FISTA under other non-smooth penalties, and otherwise
     L-BFGS. Where the loss has an online form and it pays, L-BFGS begins after some stochastic epochs. Where it has none
     and up to 100,000 weights, L-BFGS has the Hessian's diagonal and 20 pairs, or is replaced by OWL-QN with 20 pairs if
-    the loss is convex and does not know that diagonal or has 1000 weights or more. Losses with "hess_sample" give L-BFGS and OWL-QN a head.
+    the loss is convex and does not know that diagonal or has 1000 weights or more. Losses with "hess_sample" give
+    L-BFGS and OWL-QN a head.
 
     The trace begins at the given start and has a row after the first epoch and one after the last.
 

@@ -1,4 +1,4 @@
-"""CRF layers for PyTorch: ``pip install 'crfkit[torch]'``.
+"""CRFs on PyTorch: layers for networks, and chains on tensors of any device. ``pip install 'crfkit[torch]'``.
 
 >>> import torch
 >>> from crfkit.torch import CRF

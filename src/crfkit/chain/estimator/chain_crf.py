@@ -77,6 +77,9 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
         "local:4" for four processes on this machine, a Dask client or cluster, or a
         :class:`crfkit.distributed.Cluster` with options. Lists are sent to the workers; files, Dask bags and Dask
         frames are read there. The optimum is the same. Needs ``pip install 'crfkit[distributed]'``
+    device : None to train with the compiled core; "cuda" or "cuda:1" to train on a GPU; "torch:cpu" for the same code
+        on the CPU, which is slower than the core. The optimum and the model file are the same. For the loss
+        "likelihood" and order 1, and solvers that do not need the compiled core. Needs ``pip install 'crfkit[torch]'``
 
     Attributes
     ----------
@@ -118,6 +121,7 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
         hash_bits: int | None = None,
         precision: str = "auto",
         cluster: object = None,
+        device: str | None = None,
     ) -> None:
         self.template = template
         self.penalty = penalty
@@ -141,6 +145,7 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
         self.hash_bits = hash_bits
         self.precision = precision
         self.cluster = cluster
+        self.device = device
 
     def fit(
         self,
@@ -216,6 +221,7 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
         labels = LabelColumn(unknown_label, label_separator, weight_column)
         shown, start = self._with_progress(callbacks), self._start()
         if self.cluster is not None:
+            self._refuse_device("a cluster")
             if labels != LabelColumn() or training_error or out_of_core:
                 raise ParameterError(
                     "files on a cluster cannot be combined with unknown_label, label_separator, weight_column, "
@@ -231,13 +237,15 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
         if out_of_core:
             from crfkit.chain.training.stored import fit_stored
 
+            self._refuse_device("out_of_core")
             if labels != LabelColumn() or training_error or start is not None or resume is not None:
                 raise ParameterError(
                     "out_of_core cannot be combined with unknown_label, label_separator, weight_column, "
                     "training_error, warm_start or resume"
                 )
             return self._done(*fit_stored(self._training(), files, shown))
-        return self._done(*self._training().fit_file(files, shown, training_error, start, labels, resume))
+        with self._placed() as training:
+            return self._done(*training.fit_file(files, shown, training_error, start, labels, resume))
 
     def partial_fit(
         self,
@@ -252,6 +260,7 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
         """
         from crfkit.chain.training.batches import PartialFit, learn_batch
 
+        self._refuse_device("partial_fit")
         if self.cluster is not None:
             raise ParameterError("partial_fit does not use a cluster; set cluster=None, or call fit with all sequences")
         before = self._partial or (PartialFit.after(self.model_) if hasattr(self, "model_") else None)
@@ -280,6 +289,7 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
         """
         from crfkit.chain.training.update import learn_further
 
+        self._refuse_device("update")
         before = self._fitted()
         return self._done(*learn_further(self._training(), X, y, before, sample_weight, callbacks))
 
@@ -310,6 +320,7 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
         from crfkit.training.path import PathOptions
         from crfkit.training.progress import print_point
 
+        self._refuse_device("path")
         shown = print_point if callback is None and self.verbose else callback
         with self._placed() as training:
             return training.path(X, y, PathOptions(strengths, n, ratio, shown), sample_weight, X_dev, y_dev)

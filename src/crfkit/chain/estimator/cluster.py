@@ -1,4 +1,4 @@
-"""ChainCRF on a Dask cluster."""
+"""ChainCRF on a Dask cluster or on a device."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ def is_collection(given: object) -> bool:
 
 
 class ClusterInputs:
-    """Training on a cluster instead of in this process."""
+    """Training on a cluster or a device instead of the CPU of this machine."""
 
     cluster: object
+    device: str | None
 
     @contextmanager
     def _placed(self) -> Iterator[ChainTraining]:
-        """Yield the training here, or with its loss on the cluster."""
+        """Yield the training here, or with its loss on the cluster or the device."""
         training: ChainTraining = self._training()  # type: ignore[attr-defined]
         training.check()
-        with placement(self.cluster) as there:
+        with placement(self.cluster, self.device) as there:
             yield replace(training, placement=there)
 
     def _fit_bags(
@@ -58,8 +59,13 @@ class ClusterInputs:
         training = self._training()  # type: ignore[attr-defined]
         return fit_dask_frame(training, self._needed(), frame, columns, attributes, seen, start, **options)
 
+    def _refuse_device(self, what: str) -> None:
+        if self.device is not None:
+            raise ParameterError(f"{what} cannot be combined with a device; set device=None")
+
     def _needed(self) -> object:
         """Return the cluster; raise if there is none."""
+        self._refuse_device("Dask collections")
         if self.cluster is None:
             raise ParameterError("Dask collections need a cluster, as in ChainCRF(cluster='local:4')")
         return self.cluster

@@ -213,7 +213,8 @@ class ChainTraining(ChainOptions):
             w0 = _resumed(resume, loss.size)
         penalty = problem.penalty.bind(loss)
         with using_threads(count_threads(self.n_threads)):
-            result = problem.solver.minimize(loss, penalty, w0, callbacks, resume.state if resume else None)
+            state = resume.state if resume else None
+            result = self.placement.minimise(problem.solver, loss, penalty, w0, callbacks, state)
         if development is not None:
             result = best_of(result, development)
         last: Any = loss if result.loss is None else result.loss

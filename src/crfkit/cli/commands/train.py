@@ -103,7 +103,12 @@ def _checked_training(given: TrainOptions) -> ChainTraining:
         hash_bits=given.hash_bits,
     )
     training.check()
-    return training
+    if given.device is None:
+        return training
+    from crfkit.training.placement import on_device
+
+    _refuse("--device", {"--cluster": given.cluster, "--out-of-core": given.out_of_core, "--dry-run": given.dry_run})
+    return replace(training, placement=on_device(given.device))
 
 
 def _checked_files(given: TrainOptions) -> list[ColumnFile]:

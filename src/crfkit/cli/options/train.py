@@ -170,6 +170,13 @@ class TrainOptions:
     )
     cluster: shared.ClusterAddress = None
     shards: shared.Shards = None
+    device: str | None = own_option(
+        OPTIMISATION,
+        "--device",
+        metavar="NAME",
+        help="Train on a GPU: cuda, or cuda:1 for the second one; torch:cpu runs the same code on the CPU. The model "
+        "is the same. Needs pip install 'crfkit[torch]'.",
+    )
     resume: Path | None = own_option(
         OPTIMISATION,
         "--resume",

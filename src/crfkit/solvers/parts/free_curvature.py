@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from crfkit import _core
+from crfkit._compiled import _core
 from crfkit._types import Floats, Ints
 from crfkit.arrays import is_native, namespace, put
 from crfkit.protocols import Vector

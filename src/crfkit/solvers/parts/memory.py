@@ -25,7 +25,6 @@ from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
-from scipy.linalg.lapack import dtrtrs
 
 from crfkit.arrays import (
     add_step,
@@ -180,13 +179,13 @@ class CurvaturePairs(Curvature):
         products, self._measured = self._products, None
         a, b = products[used], products[m + used]  # Sᵀg, Yᵀg
         sy, yy = self._sy[used[:, None], used], self._yy[used[:, None], used]
-        c = np.zeros(2 * m)
-        ra, singular = dtrtrs(sy, a)  # reads the upper triangle R; np.linalg.solve takes ten times as long
-        if singular:  # the pairs are of no use
+        r, c = np.triu(sy), np.zeros(2 * m)
+        try:
+            ra = np.linalg.solve(r, a)
+            c[used] = -np.linalg.solve(r.T, np.diag(sy) * ra + gamma * (yy @ ra) - gamma * b)
+        except np.linalg.LinAlgError:  # the pairs are of no use
             self.clear()
             return None
-        inner, _ = dtrtrs(sy, sy.diagonal() * ra + gamma * (yy @ ra) - gamma * b, trans=1)
-        c[used] = -inner
         c[m + used] = gamma * ra
         return c
 

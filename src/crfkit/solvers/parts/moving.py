@@ -12,7 +12,7 @@ from typing import Any
 
 from array_api_compat import device
 
-from crfkit import _core
+from crfkit._compiled import _core
 from crfkit._threads import thread_count
 from crfkit.arrays import is_native, namespace, norm
 from crfkit.protocols import Kind, NonsmoothPenalty, Vector

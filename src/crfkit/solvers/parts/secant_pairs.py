@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace
 
-from crfkit.arrays import combine, dot, rows_combine, rows_dot
+from crfkit.arrays import combine, dot, dots, inner, rows_combine, rows_dot
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
 from crfkit.solvers.parts.saved import saved_matrix
@@ -94,17 +94,17 @@ def two_loop(g: Vector, pairs: Sequence[Pair], diagonal: Vector | float = 1.0) -
     """
     used = []
     gamma = None
-    for s, y in pairs:
-        sy, yy = dot(s, y), dot(y, diagonal * y)
+    products = dots(product for s, y in pairs for product in ((s, y), (y, diagonal * y)))
+    for (s, y), sy, yy in zip(pairs, products[::2], products[1::2], strict=True):
         if sy > 1e-10 * yy > 0:
             used.append((s, y, sy))
             gamma = sy / yy
     q, alphas = 1.0 * g, []
     for s, y, sy in reversed(used):
-        alpha = dot(s, q) / sy
+        alpha = inner(s, q) / sy
         q -= alpha * y
         alphas.append(alpha)
     q = (gamma or 1.0) * diagonal * q
     for (s, y, sy), alpha in zip(used, reversed(alphas), strict=True):
-        q += (alpha - dot(y, q) / sy) * s
+        q += (alpha - inner(y, q) / sy) * s
     return q, gamma
