@@ -12,7 +12,7 @@ torch = optional("torch")
 
 from tensor_cases import as_on_a_device  # noqa: E402
 
-from crfkit import L1, ChainCRF, ChainModel  # noqa: E402
+from crfkit import L1, L2, ChainCRF, ChainModel, GraphCRF, GridCRF  # noqa: E402
 from crfkit.errors import CapabilityError, MissingPackageError, ParameterError  # noqa: E402
 from crfkit.files.columns import read_columns  # noqa: E402
 from crfkit.solvers.parts.stopping import GradientNorm  # noqa: E402
@@ -138,3 +138,71 @@ def test_the_command_line(tmp_path):
     a, b = (ChainModel.load(path) for path in (here, there))
     assert_allclose(b.training["value"], a.training["value"], rtol=1e-4)
     assert a.predict(X) == b.predict(X)
+
+
+@pytest.fixture(scope="module")
+def images():
+    rng = np.random.default_rng(1)
+    Y = [np.zeros((9, 10), dtype=int) for _ in range(4)]
+    for n, labels in enumerate(Y):
+        labels[2 + n : 5 + n, 3:8] = 1
+    return [(labels + rng.normal(0, 0.5, labels.shape))[..., None] for labels in Y], Y
+
+
+@pytest.mark.filterwarnings("ignore::crfkit.errors.ApproximationWarning")  # edges that are too strong, in both
+@pytest.mark.parametrize(
+    "options", [{}, {"edge_form": "full", "neighbours": 8}, {"penalty": L1(0.3), "solver": "owlqn"}]
+)
+def test_grids_have_the_model_of_the_core(images, options):
+    given = {"loss": "pseudo-likelihood", "tolerance": CLOSE, **options}
+    here = GridCRF(**given).fit(*images)
+    with as_on_a_device():
+        there = GridCRF(device="torch:cpu", **given).fit(*images)
+    assert_allclose(there.result_.value, here.result_.value, rtol=1e-9)
+    assert isinstance(there.coef_, np.ndarray)
+    assert_allclose(there.coef_, here.coef_, atol=1e-4)
+    for a, b in zip(there.predict(images[0]), here.predict(images[0]), strict=True):
+        assert (a == b).all()
+
+
+def test_tables_have_the_model_of_the_core(tmp_path):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(60, 2))
+    Y = (X @ rng.normal(size=(2, 4)) + rng.normal(size=(60, 4)) > 0).astype(int)
+    given = {"loss": "pseudo-likelihood", "tolerance": CLOSE}
+    for options in ({}, {"edge_features": True, "penalty": L2(1.0)}):
+        here = GraphCRF(**given, **options).fit(X, Y)
+        there = GraphCRF(device="torch:cpu", **given, **options).fit(X, Y)
+        assert_allclose(there.result_.value, here.result_.value, rtol=1e-9)
+        assert_allclose(there.coef_, here.coef_, atol=1e-4)
+        there.save(tmp_path / "table.crf")
+        assert (GraphCRF.load(tmp_path / "table.crf").predict(X) == there.predict(X)).all()
+
+
+def test_graphs_say_what_does_not_run_on_a_device(images):
+    for loss in ("likelihood", "composite"):
+        with pytest.raises(CapabilityError, match="of graphs only the loss 'pseudo-likelihood' runs on a device"):
+            GridCRF(loss=loss, device="torch:cpu").fit(*images)
+    crf = GridCRF(loss="pseudo-likelihood", device="torch:cpu")
+    with pytest.raises(ParameterError, match="path cannot be combined with a device"):
+        crf.path(*images, [1.0])
+    with pytest.raises(ParameterError, match="device cannot be combined with cluster"):
+        GridCRF(loss="pseudo-likelihood", device="torch:cpu", cluster="local:2").fit(*images)
+    with pytest.raises(ParameterError, match="unknown device 'tpu'"):
+        GridCRF(loss="pseudo-likelihood", device="tpu").fit(*images)
+
+
+def test_the_command_for_tables_takes_a_device(tmp_path):
+    rows = np.random.default_rng(3).integers(0, 2, (40, 3))
+    table = "a,b,c\n" + "".join(",".join(map(str, row)) + "\n" for row in rows)
+    (tmp_path / "table.csv").write_text(table)
+    for extra in ([], ["--device", "torch:cpu"]):
+        command = "graph train table.csv --labels a,b,c --features none --loss pseudo-likelihood -m m.crf"
+        done = subprocess.run(
+            [sys.executable, "-m", "crfkit", *command.split(), *extra],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr

@@ -17,6 +17,8 @@ from crfkit.result import Result, TraceRow
 from crfkit.torch.chain_arrays import ChainArrays
 from crfkit.torch.chain_loss import TensorChainLikelihood
 from crfkit.torch.devices import find_device
+from crfkit.torch.graph_arrays import GraphArrays
+from crfkit.torch.graph_loss import TensorPseudoLikelihood
 from crfkit.training.placement import Placement
 
 if TYPE_CHECKING:
@@ -45,7 +47,14 @@ class DevicePlacement(Placement):
         return TensorChainLikelihood(ChainArrays.of(data, field), self.device, options.precision_for(data))
 
     def graph_loss(self, loss: Loss) -> Loss:
-        raise CapabilityError(f"only chains can be trained on a device; {REMEDY}")
+        from crfkit.graph.losses.pseudo import PseudoLikelihood
+
+        if type(loss) is not PseudoLikelihood:
+            raise CapabilityError(
+                f"of graphs only the loss 'pseudo-likelihood' runs on a device, not the {loss.name}; give "
+                f"loss='pseudo-likelihood', or {REMEDY}"
+            )
+        return TensorPseudoLikelihood(GraphArrays.of(loss.data, loss.field), self.device)
 
     def minimise(
         self,
@@ -60,7 +69,9 @@ class DevicePlacement(Placement):
         result: Result = solver.minimize(loss, penalty, loss.vector(w0), [on_host(seen) for seen in callbacks], state)
         return replace(result, w=host(result.w), state=downloaded(result.state))
 
-    def _uploaded(self, state: Mapping[str, Any], loss: TensorChainLikelihood) -> dict[str, Any]:
+    def _uploaded(
+        self, state: Mapping[str, Any], loss: TensorChainLikelihood | TensorPseudoLikelihood
+    ) -> dict[str, Any]:
         """Return a solver's state with its long vectors on the device."""
 
         def is_long(value: object) -> bool:

@@ -12,7 +12,7 @@ from crfkit.cli.commands.graph_predict import predict
 from crfkit.cli.options import shared
 from crfkit.cli.options.declared import own_flag, own_option, takes
 from crfkit.cli.options.table import COLUMNS, Data, Header, LabelFile, MissingValues, missing_cells
-from crfkit.cli.runtime.help import INPUT, MODEL, Command
+from crfkit.cli.runtime.help import INPUT, MODEL, OPTIMISATION, Command
 from crfkit.cli.runtime.output import say
 from crfkit.errors import DataError
 
@@ -73,6 +73,13 @@ class GraphOptions:
     threads: shared.Threads = None
     cluster: shared.ClusterAddress = None
     shards: shared.Shards = None
+    device: str | None = own_option(
+        OPTIMISATION,
+        "--device",
+        metavar="NAME",
+        help="Train on a GPU, with --loss pseudo-likelihood: cuda, or cuda:1 for the second one; torch:cpu runs the "
+        "same code on the CPU. The model is the same. Needs pip install 'crfkit[torch]'.",
+    )
     max_iterations: shared.MaxIterations = None
     tolerance: shared.Tolerance = 1e-5
     log: shared.Log = None
@@ -94,7 +101,7 @@ def train(given: GraphOptions) -> None:
     encoder, X, states = _read(given)
     with json_log(given.log) as logging, progress_callback(given.max_iterations, given.quiet) as showing:
         seen = [*logging, *showing, result_is_kept]
-        with placed(training, make_cluster(given.cluster, given.shards)) as there:
+        with placed(training, make_cluster(given.cluster, given.shards), given.device) as there:
             done = there.run(encoder, X, states, None, seen)
     _write_and_tell(given, done, encoder)
 

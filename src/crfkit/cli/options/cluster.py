@@ -1,4 +1,4 @@
-"""The options --cluster and --shards."""
+"""The options --cluster and --shards, and --device of graphs."""
 
 from __future__ import annotations
 
@@ -25,11 +25,13 @@ def make_cluster(address: str | None, shards: int | None) -> object:
 
 
 @contextmanager
-def placed(training: GraphTraining, cluster: object) -> Iterator[GraphTraining]:
-    """Yield the training here, or with its loss on a cluster."""
+def placed(training: GraphTraining, cluster: object, device: str | None = None) -> Iterator[GraphTraining]:
+    """Yield the training here, or with its loss on a cluster or a device."""
     from crfkit.training.placement import placement
 
-    with placement(cluster) as there:
+    if device is not None and cluster is not None:
+        raise ParameterError("--device cannot be combined with --cluster; drop one of them")
+    with placement(cluster, device) as there:
         yield replace(training, placement=there)
 
 

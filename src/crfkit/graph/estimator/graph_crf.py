@@ -82,6 +82,9 @@ class GraphCRF(TableInputs, PairwiseEstimator):
         "local:4" for four processes on this machine, a Dask client or cluster, or a
         :class:`crfkit.distributed.Cluster` with options. The graphs are sent to the workers; inference differs only in
         where it starts after a worker is lost. Needs ``pip install 'crfkit[distributed]'``
+    device : None to train with the compiled core; "cuda" or "cuda:1" to train on a GPU; "torch:cpu" for the same code
+        on the CPU. The optimum and the model file are the same. For the loss "pseudo-likelihood", and solvers that do
+        not need the compiled core. Needs ``pip install 'crfkit[torch]'``
 
     Attributes
     ----------
@@ -125,6 +128,7 @@ class GraphCRF(TableInputs, PairwiseEstimator):
         verbose: int = 0,
         warm_start: bool = False,
         cluster: object = None,
+        device: str | None = None,
     ) -> None:
         self.graph, self.edge_features, self.intercept = graph, edge_features, intercept
         self.node_form, self.edge_form, self.standardize = node_form, edge_form, standardize
@@ -133,6 +137,7 @@ class GraphCRF(TableInputs, PairwiseEstimator):
         self.solver, self.tolerance, self.max_iterations = solver, tolerance, max_iterations
         self.n_threads, self.random_state = n_threads, random_state
         self.verbose, self.warm_start, self.cluster = verbose, warm_start, cluster
+        self.device = device
 
     def fit(
         self, X: Samples, Y: Samples, sample_weight: ArrayLike | None = None, callbacks: Sequence[Callback] = ()

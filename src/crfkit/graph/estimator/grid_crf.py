@@ -48,7 +48,7 @@ class GridCRF(StructuredInputs, PairwiseEstimator):
     standardize : whether to train on features of nodes and of edges with mean 0 and variance 1; weights are on the
         scale of the inputs
     sweeps, loss, penalty, edge_penalty, solver, decode, tolerance, max_iterations, n_threads, random_state, verbose,
-        warm_start, cluster : as for :class:`GraphCRF`
+        warm_start, cluster, device : as for :class:`GraphCRF`
 
     Examples
     --------
@@ -86,6 +86,7 @@ class GridCRF(StructuredInputs, PairwiseEstimator):
         warm_start: bool = False,
         node_features: Sequence[int] | None = None,
         cluster: object = None,
+        device: str | None = None,
     ) -> None:
         self.neighbours, self.intercept = neighbours, intercept
         self.edge_features, self.node_features = edge_features, node_features
@@ -95,7 +96,7 @@ class GridCRF(StructuredInputs, PairwiseEstimator):
         self.loss, self.solver, self.penalty, self.edge_penalty = loss, solver, penalty, edge_penalty
         self.tolerance, self.max_iterations = tolerance, max_iterations
         self.verbose, self.n_threads, self.random_state = verbose, n_threads, random_state
-        self.cluster = cluster
+        self.cluster, self.device = cluster, device
 
     def fit(
         self, X: Samples, Y: Samples, sample_weight: ArrayLike | None = None, callbacks: Sequence[Callback] = ()

@@ -58,6 +58,7 @@ class PairwiseEstimator(Estimator):
     decode: str
     warm_start: bool
     cluster: object
+    device: str | None
 
     inference_status_: InferenceStatus | None
 
@@ -90,7 +91,7 @@ class PairwiseEstimator(Estimator):
         callbacks: Sequence[Callback],
     ) -> Self:
         start = self.model_ if self.warm_start and hasattr(self, "model_") else None
-        with placement(self.cluster) as there:
+        with placement(self.cluster, self.device) as there:
             placed = replace(training, placement=there)
             done = placed.run(encoder, X, states, sample_weight, self._with_progress(callbacks), start)
         self.inference_status_ = done.status
@@ -118,6 +119,8 @@ class PairwiseEstimator(Estimator):
         """
         if (X_dev is None) != (Y_dev is None):
             raise ParameterError("X_dev and Y_dev go together: give both or neither")
+        if self.device is not None:
+            raise ParameterError("path cannot be combined with a device; set device=None")
         training = self._training()
         encoder, X, states = self._learn(X, Y)
         shown = print_point if callback is None and self.verbose else callback

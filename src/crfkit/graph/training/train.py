@@ -70,7 +70,9 @@ class GraphTraining(GraphOptions):
         """Train, from the weights of `start` if that is a model of the same classes, features and forms."""
         problem = self.make_problem(encoder, X, states, sample_weight)
         with using_threads(count_threads(self.options.n_threads)), naming(encoder):
-            result = problem.solver.minimize(problem.minimised, problem.penalty, problem.weights_of(start), callbacks)
+            result = self.placement.minimise(
+                problem.solver, problem.minimised, problem.penalty, problem.weights_of(start), callbacks, None
+            )
         model, inputs = self._model(problem, problem.penalty, result), problem.inputs
         if result.status is Status.INTERRUPTED:
             return GraphFit(model, result, None)
