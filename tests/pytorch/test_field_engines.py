@@ -193,6 +193,18 @@ def test_a_masked_grid_is_the_graph_of_its_pixels(n_labels):
     close(found.log_z[1], expected.log_z[0])
 
 
+def test_sums_of_exponentials_are_those_of_logarithms():
+    scores, _ = grid_case("potts", 4, 5.0)
+    fast, safe = GridMessages(scores), GridMessages(scores)
+    assert fast._exponentials is not None
+    safe._exponentials = None
+    for _ in range(20):
+        for messages in (fast, safe):
+            messages.sweep(0.5)
+    close(fast.marginals(), safe.marginals())
+    assert GridMessages(scores._replace(T=20 * scores.T))._exponentials is None
+
+
 @pytest.mark.parametrize("n_labels", [2, 3])
 def test_pair_marginals_of_grids(n_labels):
     scores, potentials = grid_case("full", n_labels)

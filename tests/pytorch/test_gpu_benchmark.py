@@ -1,4 +1,4 @@
-"""benchmarks/gpu.py runs on the CPU with small data, also without the compiled core."""
+"""benchmarks/gpu.py and gpu_fields.py run on the CPU with small data, also without the compiled core."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from optional import optional
 
 optional("torch")
 
-SCRIPT = Path(__file__).parents[2] / "benchmarks" / "gpu.py"
+FOLDER = Path(__file__).parents[2] / "benchmarks"
 RUN = """
 import runpy, sys
 sys.modules["crfkit._core"] = None
@@ -19,13 +19,23 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
 
-def test_it_runs_on_the_cpu(tmp_path):
-    out = tmp_path / "gpu.json"
-    command = [sys.executable, "-c", RUN, SCRIPT, "--device", "torch:cpu", "--quick", "--out", out, "--big", "20000"]
+def run_on_the_cpu(script, out, *options):
+    command = [sys.executable, "-c", RUN, FOLDER / script, "--device", "torch:cpu", "--out", out, *options]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr[-3000:]
-    found = json.loads(out.read_text())
+    return json.loads(out.read_text())
+
+
+def test_chains(tmp_path):
+    found = run_on_the_cpu("gpu.py", tmp_path / "gpu.json", "--quick", "--big", "20000")
     assert found["machine"]["device"] == "CPU"
     assert found["training"]["evaluations"] > 5
     assert found["big: evaluation"]["tokens"] > 10_000
+
+
+def test_fields(tmp_path):
+    found = run_on_the_cpu("gpu_fields.py", tmp_path / "fields.json", "--side", "30", "--rounds", "2")
+    assert [run["directed_messages"] for run in found["runs"]] == [4 * 30 * 29] * 2
+    assert found["runs"][0]["belief_propagation"]["updates_per_second"] > 0
+    assert found["largest_difference"] < 1e-4

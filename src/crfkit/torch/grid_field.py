@@ -72,14 +72,14 @@ def neighbour_scores(scores: GridScores, q: Tensor) -> Tensor:
     total = torch.zeros_like(q)
     for d, first, second in directions(scores):
         for place, other, turned in ((first, second, False), (second, first, True)):
-            found = at(_times(scores.T[d], q, turned), other)
+            found = at(times(scores.T[d], q, turned), other)
             if scores.C is not None:
-                found = found + scores.alike[d] * at(_times(scores.C[d], q, turned), other)
+                found = found + scores.alike[d] * at(times(scores.C[d], q, turned), other)
             at(total, place).add_(found)
     return total
 
 
-def _times(table: Tensor, q: Tensor, turned: bool) -> Tensor:
+def times(table: Tensor, q: Tensor, turned: bool) -> Tensor:
     """Return Σ_l table(k, l) q(l) at every pixel; `turned`: of the transposed table."""
     return torch.matmul(table.T if turned else table, q.flatten(2)).view_as(q)
 

@@ -17,10 +17,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from crfkit.torch.fixed_points import Settled, check_options, repeat
-from crfkit.torch.grid_field import GridScores, at, directions
+from crfkit.torch.grid_field import GridScores, at, directions, times
 from crfkit.torch.recursions import accumulator
 
 SATURATED = 100.0  # log-odds beyond which a probability is 0 or 1
+MOST_RANGE = 60.0  # between entries of a table whose exponentials single floats hold
 
 
 class GridBeliefs(NamedTuple):
@@ -59,6 +60,7 @@ class GridMessages:
         self._places = [(first, second) for _, first, second in directions(scores)]
         self._binary = scores.u.shape[1] == 2
         self._u = self._log_odds() if self._binary else scores.u
+        self._exponentials = None if self._binary else self._exponential_tables()
         self._active: list[Tensor | None] = [None] * len(self._places)
         if scores.inside is not None:
             self._active = [at(scores.inside, first) & at(scores.inside, second) for first, second in self._places]
@@ -72,6 +74,14 @@ class GridMessages:
         most = SATURATED + 4 * reach
         u = scores.u
         return torch.clamp(u[:, 1:] - u[:, :1], min=-most, max=most)
+
+    def _exponential_tables(self) -> Tensor | None:
+        """Return exp(T) [D, L, L] up to a factor, if sums of them are as good as those of logarithms."""
+        T = self._scores.T
+        low, high = torch.stack([T.min(), T.max()]).tolist()
+        if self._scores.C is not None or not high - low < MOST_RANGE:
+            return None
+        return torch.exp(T - high)
 
     def beliefs(self) -> Tensor:
         total = self._u.clone()
@@ -110,6 +120,10 @@ class GridMessages:
         return new if active is None else torch.where(active, new, 0.0)
 
     def _vector_message(self, d: int, x: Tensor, turned: bool) -> Tensor:
+        if self._exponentials is not None:
+            table = self._exponentials[d]
+            sums = times(table, torch.exp(x - x.amax(1, keepdim=True)), turned)
+            return torch.log_softmax(torch.log(sums), dim=1)
         labels = range(x.shape[1])
         rows = [torch.logsumexp(self._row(d, k, turned) + x, dim=1, keepdim=True) for k in labels]
         return torch.log_softmax(torch.cat(rows, dim=1), dim=1)
