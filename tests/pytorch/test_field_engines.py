@@ -110,7 +110,7 @@ def test_fields_without_edges_or_nodes():
             assert found.edges.shape == (0, 2, 2)
 
 
-def test_an_estimator_takes_them():
+def test_an_estimator_takes_them(tmp_path):
     X = [[0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [0.0, 0.0]]
     Y = [["sun", "dry"], ["rain", "wet"], ["rain", "wet"], ["sun", "dry"]]
     here = GraphCRF(inference=BeliefPropagation()).fit(X, Y)
@@ -118,6 +118,11 @@ def test_an_estimator_takes_them():
     close(there.coef_, here.coef_, 1e-6)
     for a, b in zip(there.predict_marginals(X), here.predict_marginals(X), strict=True):
         close(a, b, 1e-6)
+    there.save(tmp_path / "model.crf")
+    assert GraphCRF.load(tmp_path / "model.crf").inference == BeliefPropagation()  # opens without PyTorch
+    mean_field = GraphCRF(inference=TensorMeanField(ON_CPU, tolerance=1e-8)).fit(X, Y)
+    mean_field.save(tmp_path / "model.crf")
+    assert GraphCRF.load(tmp_path / "model.crf").inference == MeanField(tolerance=1e-8)
 
 
 @pytest.mark.parametrize(

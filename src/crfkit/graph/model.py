@@ -339,7 +339,7 @@ def describe_engine(inference: str | Engine) -> Entries:
     """Return an engine for a model file: its name and its options."""
     if isinstance(inference, str):
         return {"name": inference, "options": {}}
-    engine: Any = inference
+    engine: Any = inference.portable() if hasattr(inference, "portable") else inference
     options = {item.name: getattr(engine, item.name) for item in dataclasses.fields(engine) if item.name != "n_threads"}
     for name, value in options.items():
         if inference.name not in ENGINES or not isinstance(value, (int, float, str, type(None))):

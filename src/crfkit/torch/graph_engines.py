@@ -16,7 +16,7 @@ from crfkit.torch.graph_messages import GraphScores, NaiveMeanField, SumProduct
 
 if TYPE_CHECKING:
     from crfkit.graph.fields.potentials import Potentials
-    from crfkit.graph.inference.marginals import Marginals
+    from crfkit.graph.inference.marginals import Engine, Marginals
 
 TYPES = {"double": torch.float64, "single": torch.float32}
 
@@ -47,6 +47,10 @@ class TensorEngine:
         find_device(self.device)
 
     def _messages(self, scores: GraphScores, state: Tensor | None) -> Any:
+        raise NotImplementedError
+
+    def portable(self) -> Engine:
+        """Return the engine of the core with the same fixed points, which model files record."""
         raise NotImplementedError
 
     @torch.no_grad()
@@ -87,6 +91,11 @@ class TensorBeliefPropagation(TensorEngine):
     name = "bp"
     bound = "estimate"
 
+    def portable(self) -> Engine:
+        from crfkit.graph.inference.belief_propagation import BeliefPropagation
+
+        return BeliefPropagation(self.damping, max_iterations=self.max_iterations, tolerance=self.tolerance)
+
     def _messages(self, scores: GraphScores, state: Any) -> SumProduct:
         return SumProduct(scores, state.messages if isinstance(state, SumProduct) else None)
 
@@ -97,6 +106,11 @@ class TensorMeanField(TensorEngine):
 
     name = "mean-field"
     bound = "lower"
+
+    def portable(self) -> Engine:
+        from crfkit.graph.inference.mean_field import MeanField
+
+        return MeanField(self.damping or 0.0, self.max_iterations, self.tolerance)
 
     def _messages(self, scores: GraphScores, state: Any) -> NaiveMeanField:
         return NaiveMeanField(scores)
