@@ -407,7 +407,7 @@ def test_a_dry_run_says_what_training_would_take_and_writes_nothing(call):
     weights = re.search(r"\d+ weights", made)[0]
     assert weights in said
     assert re.search(r"one pass over the data takes .* s; most trainings take 30 to 150 passes", said)
-    assert re.search(r"memory at the peak: about .* MB", said)
+    assert re.search(r"memory at the peak: about .* [MG]B", said)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with names")

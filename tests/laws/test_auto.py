@@ -476,3 +476,39 @@ def test_the_rule_looks_at_no_epochs():
     rule = SuccessiveChanges(1.0, 2)  # satisfied by any three values
     found = solve(loss, L2(1.0), stopping=rule, **WARM)
     assert found.iterations == EPOCH_ROWS + 1
+
+
+# --- starts that were chosen
+
+
+@cache
+def sentences(n):
+    """Return the likelihood of n sentences."""
+    X, y = labelled_words(n, 5)
+    training = ChainTraining(n_threads=1)
+    corpus = learn(X, y, training.make_inputs(), 1)
+    return training.make_problem(corpus).loss
+
+
+def test_a_chosen_start_ends_when_little_is_left_to_gain():
+    loss, penalty = sentences(200), L2(1.0)
+    best = LBFGS(stopping=GradientNorm(1e-9)).minimize(loss, penalty, np.zeros(loss.size))
+    rng = np.random.default_rng(0)
+    w0 = best.w + 0.02 * rng.normal(size=loss.size)
+    found = solve(loss, penalty, w0, stopping=PeriodDecrease())
+    without = solve(loss, penalty, w0, stopping=SuccessiveChanges(1e-9, 3))
+    assert found.status is Status.CONVERGED
+    assert found.value <= best.value * (1 + 1e-5)
+    assert found.iterations < 10 < without.iterations  # a period of ten is not needed
+
+
+def test_the_end_of_a_chosen_start_does_not_depend_on_interruptions():
+    loss, penalty = sentences(200), L2(1.0)
+    w0 = solve(loss, penalty, stopping=PeriodDecrease()).w
+    w0 = w0 + 0.02 * np.random.default_rng(1).normal(size=loss.size)
+    whole = solve(loss, penalty, w0, stopping=PeriodDecrease())
+    for k in range(1, whole.iterations):
+        part = solve(loss, penalty, w0, stopping=PeriodDecrease(), max_iterations=k)
+        rest = solve(loss, penalty, part.w, resume=part.state, stopping=PeriodDecrease())
+        assert part.iterations + rest.iterations == whole.iterations
+        assert_allclose(rest.value, whole.value, rtol=1e-10)

@@ -313,3 +313,13 @@ def test_an_evaluation_can_be_interrupted(n_threads):
         signal.signal(signal.SIGALRM, before)
     small = ChainLikelihood(problem.data, problem.field, 1).at(problem.w)
     assert_allclose(loss.at(problem.w).value, 1500 * small.value, rtol=1e-9)
+
+
+def test_small_data_have_one_thread_unless_told_otherwise(monkeypatch):
+    monkeypatch.setattr("crfkit.chain.losses.likelihood.count_threads", lambda n: n or 4)
+    small = ChainLikelihood.example()
+    data, field = small.data, small.field
+    assert ChainLikelihood(data, field).used_threads == 1
+    assert ChainLikelihood(data, field, n_threads=3).used_threads == 3
+    monkeypatch.setattr("crfkit.chain.losses.likelihood.SMALL", data.n_positions * field.n_labels)
+    assert ChainLikelihood(data, field).used_threads == 4

@@ -15,7 +15,7 @@ from crfkit.solvers.parts.descent import move_along
 from crfkit.solvers.parts.head import Head
 from crfkit.solvers.parts.line_searches import StrongWolfe
 from crfkit.solvers.parts.line_searches.trial import LineSearchResult, Reason
-from crfkit.solvers.parts.memory import CurvaturePairs
+from crfkit.solvers.parts.memory import FEW_PAIRS, CurvaturePairs, _solve_upper
 from crfkit.solvers.parts.objective import Objective
 
 
@@ -341,3 +341,13 @@ def test_a_head_that_cannot_be_is_refused():
         LBFGS(head=3)
     with pytest.raises(ParameterError, match="variant 'free', not 3"):
         OWLQN(head=3, variant="original")
+
+
+@pytest.mark.parametrize("m", [1, 2, FEW_PAIRS, FEW_PAIRS + 1, 40])
+def test_triangular_systems_of_any_size(m):
+    rng = np.random.default_rng(m)
+    matrix, b = rng.normal(size=(m, m)) + m * np.eye(m), rng.normal(size=m)
+    x = _solve_upper(matrix, b)
+    assert_allclose(np.triu(matrix) @ x, b, rtol=1e-10, atol=1e-12)
+    lower = _solve_upper(matrix.T[::-1, ::-1], b[::-1])[::-1]
+    assert_allclose(np.triu(matrix).T @ lower, b, rtol=1e-10, atol=1e-12)

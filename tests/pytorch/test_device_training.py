@@ -93,7 +93,7 @@ def test_precisions(corpus, precision):
             CapabilityError,
             "weights of classes or tokens cannot be combined with a device",
         ),
-        ({"solver": "sgd"}, CapabilityError, "sgd works on NumPy vectors only"),
+        ({"solver": "sgd"}, CapabilityError, "sgd does not run on a device; .* or use .*lbfgs"),
         ({"solver": "grafting"}, CapabilityError, "grafting selects attributes in the compiled core"),
         ({"cluster": "local:1"}, ParameterError, "device cannot be combined with cluster"),
     ],

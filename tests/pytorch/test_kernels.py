@@ -12,7 +12,7 @@ optional("torch")
 pytest.importorskip("triton", reason="triton is not installed: pip install triton")
 
 HERE = Path(__file__).parent
-SUITE = ["test_chain_loss.py", "test_tagging.py", "kernel_cases.py"]
+SUITE = ["test_chain_loss.py", "test_tensor_tagging.py", "kernel_cases.py"]
 
 
 def test_they_give_the_numbers_of_the_core():

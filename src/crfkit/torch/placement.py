@@ -44,6 +44,9 @@ class DevicePlacement(Placement):
                 f"the solver {options.make_solver().name} selects attributes in the compiled core, not on a device; "
                 f"{REMEDY}, or use the solver 'owlqn', which has the same optimum"
             )
+        solver = options.make_solver()
+        if solver.numpy_only:
+            raise CapabilityError(f"the solver {solver.name} does not run on a device; {REMEDY}, or use {_others()}")
         return TensorChainLikelihood(ChainArrays.of(data, field), self.device, options.precision_for(data))
 
     def graph_loss(self, loss: Loss) -> Loss:
@@ -78,6 +81,14 @@ class DevicePlacement(Placement):
             return isinstance(value, np.ndarray) and value.shape[-1:] == (loss.size,) and value.dtype.kind == "f"
 
         return {name: loss.vector(value) if is_long(value) else value for name, value in state.items()}
+
+
+def _others() -> str:
+    """Return the names of the solvers that run on a device."""
+    from crfkit.solvers import SOLVERS
+
+    able = TensorChainLikelihood.capabilities
+    return ", ".join(name for name, kind in SOLVERS.items() if not kind.numpy_only and kind.needs <= able)
 
 
 class HostIteration:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from crfkit._types import Floats, Ints
+from crfkit._types import Array, Floats, Ids
 from crfkit.chain.data import SequenceData
 from crfkit.chain.fields.field import ChainField
 
@@ -24,7 +24,7 @@ class MergedAttributes:
     data: SequenceData
     field: ChainField
     whole: ChainField  # of all attributes
-    number: Ints  # [attributes of `whole`]: the attribute that stands for each
+    number: Ids  # [attributes of `whole`]: the attribute that stands for each
     share: Floats  # [attributes of `whole`]: 1/√m
 
     @classmethod
@@ -43,23 +43,23 @@ class MergedAttributes:
         counts = np.diff(np.append(np.flatnonzero(first), len(entries)))  # m of each position
         standing = entries[first]
 
+        dropped = entries[~first]
         stays = np.ones(n, dtype=bool)
-        stays[data.attributes[entries[~first]]] = False
-        number = np.cumsum(stays) - 1
+        stays[data.attributes[dropped]] = False
+        number = np.cumsum(stays, dtype=np.int32) - 1
         own = data.attributes[entries]
         number[own] = np.repeat(number[data.attributes[standing]], counts)
         share = np.ones(n)
         share[own] = np.repeat(1.0 / np.sqrt(counts), counts)
 
-        kept = np.ones(len(data.attributes), dtype=bool)
-        kept[entries[~first]] = False
-        values = np.ones(len(kept))
-        values[standing] = np.sqrt(counts)
-        ends = np.concatenate([[0], np.cumsum(kept)])
-        arrays = {
-            "offsets": ends[data.offsets],
-            "attributes": number.astype(np.int32)[data.attributes[kept]],
-            "values": values[kept],
+        fewer = np.zeros(len(data.offsets), dtype=np.int64)  # entries at each position, and then before each
+        fewer[positions[first] + 1] = counts - 1
+        values = np.ones(len(data.attributes) - len(dropped))
+        values[standing - np.searchsorted(dropped, standing)] = np.sqrt(counts)
+        arrays: dict[str, Array] = {
+            "offsets": data.offsets - np.cumsum(fewer),
+            "attributes": number[np.delete(data.attributes, dropped)],
+            "values": values,
         }
         for array in arrays.values():
             array.flags.writeable = False  # not to be copied

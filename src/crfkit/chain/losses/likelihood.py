@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from crfkit.chain.losses.expectations import ChainExpectations
 
 
+SMALL = 40_000  # positions times labels, below which starting a thread takes as long as it saves
+
+
 class ChainLoss(RoundedLoss):
     """A loss of a field on labelled sequences. `cost` is [gold label, label]."""
 
@@ -80,7 +83,7 @@ class ChainLoss(RoundedLoss):
         flat = None if cost is None else cost.ravel()
         try:
             self._objective = _core.Objective(
-                data.native, field.native, count_threads(n_threads), kernels, flat, self.hinge, plan
+                data.native, field.native, self.used_threads, kernels, flat, self.hinge, plan
             )
         except ParameterError:  # CRFKIT_KERNELS
             raise
@@ -89,6 +92,13 @@ class ChainLoss(RoundedLoss):
         self._curved = False  # whether a Hessian product was asked for: the next evaluations prepare for it
         # the evaluation that the native objective stands at; not kept alive, as it knows the loss
         self._held: ref[ChainEvaluation] | None = None
+
+    @property
+    def used_threads(self) -> int:
+        """The number of threads of an evaluation: as given, or all cores; one if the data are small."""
+        if self.n_threads is None and self.data.n_positions * self.field.n_labels < SMALL:
+            return 1
+        return count_threads(self.n_threads)
 
     def plan(self) -> Mapping[str, NDArray[Any]]:
         """Return the arrays that the data were written out to for the kernels, by their names in `KeptPlan`."""
@@ -133,12 +143,12 @@ class ChainLoss(RoundedLoss):
     def epoch_cost(self) -> float:
         """The time of an epoch of `online().sgd`, in evaluations; counted, not measured."""
         data = self.data
-        return epoch_cost(data.n_positions, len(data.attributes), len(data), self.field, count_threads(self.n_threads))
+        return epoch_cost(data.n_positions, len(data.attributes), len(data), self.field, self.used_threads)
 
     def dense_size(self) -> int:
         """Return for how many weights a dense Hessian costs no more to factor than some evaluations; counted."""
         data = self.data
-        return dense_size(data.n_positions, len(data.attributes), len(data), self.field, count_threads(self.n_threads))
+        return dense_size(data.n_positions, len(data.attributes), len(data), self.field, self.used_threads)
 
     def expectations(self) -> ChainExpectations:
         """Expected feature counts by total count, for improved iterative scaling."""

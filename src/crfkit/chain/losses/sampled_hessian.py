@@ -33,7 +33,7 @@ Entries = tuple[Ints, Ints, Floats]  # positions, weights, values
 
 MOST_PAIRS = 8  # of labellings of each sequence
 MOST_LABELS = 10_000_000  # that are drawn in all
-TABLE = 8  # numbers for each weight that is looked up: a table of so many is faster than a search
+TABLE, MOST_KEYS = 32, 1 << 22  # numbers for each weight that is looked up: a table of so many is faster than a search
 
 
 def sampled_hessian(
@@ -129,8 +129,9 @@ def _places(block: WeightBlock, lists: Ints, codes: Ints) -> tuple[Ints, Flags]:
         return keys, np.full(len(keys), block.size > 0)
     if block.size == 0:
         return keys, np.zeros(len(keys), dtype=bool)
-    if block.width * block.n <= TABLE * len(keys):
-        table = np.full(block.width * block.n, -1, dtype=np.int32)
+    n_keys = block.width * block.n
+    if n_keys <= min(TABLE * len(keys), MOST_KEYS):
+        table = np.full(n_keys, -1, dtype=np.int32)
         table[block.keys] = np.arange(block.size, dtype=np.int32)
         places = table[keys]
         return places, places >= 0

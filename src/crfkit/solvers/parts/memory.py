@@ -21,11 +21,12 @@ wait actively while the loss is evaluated).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from array_api_compat import array_namespace
 
+from crfkit._types import Floats
 from crfkit.arrays import (
     add_step,
     curvature_pair,
@@ -51,6 +52,8 @@ from crfkit.solvers.parts.head import Head
 from crfkit.solvers.parts.objective import Point
 from crfkit.solvers.parts.quasi_newton import Curvature
 from crfkit.solvers.parts.saved import HANDED_OVER, saved_matrix, saved_number, saved_vector
+
+FEW_PAIRS = 12  # up to which loops take less time than a call of LAPACK, which is most of what few weights cost
 
 
 class CurvaturePairs(Curvature):
@@ -179,13 +182,13 @@ class CurvaturePairs(Curvature):
         products, self._measured = self._products, None
         a, b = products[used], products[m + used]  # Sᵀg, Yᵀg
         sy, yy = self._sy[used[:, None], used], self._yy[used[:, None], used]
-        r, c = np.triu(sy), np.zeros(2 * m)
-        try:
-            ra = np.linalg.solve(r, a)
-            c[used] = -np.linalg.solve(r.T, np.diag(sy) * ra + gamma * (yy @ ra) - gamma * b)
-        except np.linalg.LinAlgError:  # the pairs are of no use
+        c, diagonal = np.zeros(2 * m), sy.diagonal()
+        if not diagonal.all():  # the pairs are of no use
             self.clear()
             return None
+        ra = _solve_upper(sy, a)
+        # R in reverse order is a transpose of an upper triangle
+        c[used] = -_solve_upper(sy.T[::-1, ::-1], (diagonal * ra + gamma * (yy @ ra - b))[::-1])[::-1]
         c[m + used] = gamma * ra
         return c
 
@@ -250,6 +253,19 @@ class CurvaturePairs(Curvature):
                 self._yy[i, new] = self._yy[new, i] = products[m + i] - self._products[m + i]
             self._pending = None
         self._products = products
+
+
+def _solve_upper(matrix: Floats, b: Floats) -> Floats:
+    """Return the solution of R·x = b, R the upper triangle of a small matrix; what lies below is not read."""
+    if len(b) > FEW_PAIRS:
+        return cast("Floats", np.linalg.solve(np.triu(matrix), b))
+    rows, x = matrix.tolist(), b.tolist()
+    for i in range(len(x) - 1, -1, -1):
+        row = rows[i]
+        for j in range(i + 1, len(x)):
+            x[i] -= row[j] * x[j]
+        x[i] /= row[i]
+    return np.array(x)
 
 
 def _check_rows(pairs: Any) -> None:
