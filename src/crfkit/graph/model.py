@@ -27,7 +27,7 @@ from crfkit.graph.graph import Graph
 from crfkit.graph.inference.decoding import METHODS, Decoding, decode, joined_decodings
 from crfkit.graph.inference.defaults import default_engine
 from crfkit.graph.inference.engines import ENGINES, make_engine, restored_engine
-from crfkit.graph.inference.marginals import Engine, Marginals, Sampler
+from crfkit.graph.inference.marginals import Engine, Marginals, PortableEngine, Sampler
 
 Encoder = TableEncoder | SampleEncoder
 ENCODERS: Mapping[str, type[Encoder]] = {
@@ -339,7 +339,7 @@ def describe_engine(inference: str | Engine) -> Entries:
     """Return an engine for a model file: its name and its options."""
     if isinstance(inference, str):
         return {"name": inference, "options": {}}
-    engine: Any = inference.portable() if hasattr(inference, "portable") else inference
+    engine: Any = inference.portable() if isinstance(inference, PortableEngine) else inference
     options = {item.name: getattr(engine, item.name) for item in dataclasses.fields(engine) if item.name != "n_threads"}
     for name, value in options.items():
         if inference.name not in ENGINES or not isinstance(value, (int, float, str, type(None))):

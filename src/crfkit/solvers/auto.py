@@ -26,6 +26,7 @@ from crfkit.solvers.lbfgs import LBFGS
 from crfkit.solvers.owlqn import OWLQN
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective
+from crfkit.solvers.parts.quasi_newton import QuasiNewtonState
 from crfkit.solvers.parts.saved import saved_count
 from crfkit.solvers.parts.stochastic_start import StartState, epochs_that_pay
 from crfkit.solvers.parts.stopping import AnyOf, PeriodDecrease, StoppingRule
@@ -145,7 +146,9 @@ class Auto(IterativeSolver):
         chosen = state.warmed and state.first_row == 0
         rules = self.stopping.rules if isinstance(self.stopping, AnyOf) else (self.stopping,)
         deltas = [rule.delta for rule in rules if isinstance(rule, PeriodDecrease)]
-        if not chosen or not deltas or getattr(inner, "head", None) is None or inner.curvature.slope is None:
+        if not chosen or not deltas or not isinstance(inner, QuasiNewtonState):
+            return False
+        if inner.head is None or inner.curvature.slope is None:
             return False
         return bool(UNDERESTIMATE * 0.5 * abs(inner.curvature.slope) < max(deltas) * abs(inner.point.value))
 

@@ -137,6 +137,15 @@ class IterativeEngine(Engine, Protocol):
 
 
 @runtime_checkable
+class PortableEngine(Engine, Protocol):
+    """An engine that needs more than the core, such as a device. Model files record one that does not."""
+
+    def portable(self) -> Engine:
+        """Return the engine of the core with the same fixed points."""
+        ...
+
+
+@runtime_checkable
 class Sampler(Protocol):
     """An engine that can draw labellings."""
 
