@@ -131,17 +131,20 @@ def fit(bench: Bench) -> Report:
 
 
 def evaluation(bench: Bench) -> Report:
-    """In the default precision, and in double."""
+    """In the default precision, on all cores and on one, and in double."""
     loss = bench.loss()
     work, double = evaluator(loss), evaluator(bench.loss(precision="double"))
-    ours, doubles, theirs = [], [], []
+    alone = evaluator(bench.loss(n_threads=1))
+    ours, single, doubles, theirs = [], [], [], []
     for _ in range(bench.rounds):
         ours.append(median_seconds(work, 15))
+        single.append(median_seconds(alone, 15))
         doubles.append(median_seconds(double, 15))
         theirs.append(bench.crfsuite(10)["per_evaluation"])
     return {
         "weights": loss.size,
         "crfkit": ours,
+        "crfkit_one_thread": single,
         "crfkit_double": doubles,
         "crfsuite": theirs,
         "times_faster": ratio(theirs, ours),

@@ -55,11 +55,11 @@ class Bench:
         key = f"crfsuite/{name}/{min(k, self.peer_rounds - 1)}"
         return dict(self.store.part(key, make) if k < self.peer_rounds else self.store.results[key])
 
-    def loss(self, full: bool = False, precision: str = "auto") -> ChainLikelihood:
+    def loss(self, full: bool = False, precision: str = "auto", n_threads: int | None = None) -> ChainLikelihood:
         corpus = learn_file(self.train_file, self.template, 1)
         sizes = len(corpus.classes), len(corpus.vocabulary.attributes)
         field = ChainField.from_data(corpus.data, *sizes, all_states=full, all_transitions=full)
-        return ChainLikelihood(corpus.data, field, precision=precision)
+        return ChainLikelihood(corpus.data, field, n_threads=n_threads, precision=precision)
 
 
 def fitted(bench: Bench, until: float = -np.inf, **options: Any) -> tuple[float, ChainCRF]:

@@ -18,6 +18,7 @@ from crfkit.files.checkpoint import Checkpoint
 from crfkit.files.columns import read_columns
 from crfkit.solvers import SOLVERS, SuccessiveChanges
 from crfkit.synthetic import entity_corpus
+from crfkit.training.resources import peak_memory
 
 TINY = "U0:%x[0,0]\nU1:%x[0,1]\nB\n"
 SEQUENCES = sorted(  # take chain losses; test_selection.py has those that select
@@ -402,12 +403,14 @@ def test_constraints_that_no_labelling_keeps(call, fails):
 def test_a_dry_run_says_what_training_would_take_and_writes_nothing(call):
     before = sorted(Path().iterdir())
     said = call(*TRAIN, "dry.crf", "--dry-run", "--checkpoint", "dry.state", "--log", "dry.log").out
+    peak = peak_memory()
     assert sorted(Path().iterdir()) == before
     made = call(*TRAIN, "made.crf").out
     weights = re.search(r"\d+ weights", made)[0]
     assert weights in said
     assert re.search(r"one pass over the data takes .* s; most trainings take 30 to 150 passes", said)
-    assert re.search(r"memory at the peak: about .* [MG]B", said)
+    size, unit = re.search(r"memory at the peak: about ([\d.]+) ([MG]B)", said).groups()
+    assert float(size) * {"MB": 1e6, "GB": 1e9}[unit] == pytest.approx(peak, rel=0.1)  # of this process
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with names")

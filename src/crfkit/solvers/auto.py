@@ -32,7 +32,7 @@ from crfkit.solvers.parts.stochastic_start import StartState, epochs_that_pay
 from crfkit.solvers.parts.stopping import AnyOf, PeriodDecrease, StoppingRule
 
 POWER = 0.6  # of the diagonal
-UNDERESTIMATE = 5.0  # the decrease that L-BFGS with a head predicts is at most so many times too small
+UNDERESTIMATE = 5.0  # how many times too small two predictions in a row of the decrease were, at worst
 CALM_STEPS = 2  # in a row that predict a small decrease, after which training from a chosen start ends
 L1_MEMORY = 60  # pairs that OWL-QN keeps: it takes an eighth fewer evaluations than with 20, and few weights are free
 GRAPH_MEMORY = 20  # pairs that L-BFGS keeps for losses without an online form
@@ -141,7 +141,8 @@ class Auto(IterativeSolver):
     def _gains_little(self, state: AutoState, inner: Any) -> bool:
         """Return whether L-BFGS from a chosen start predicts less than the rule's decrease from all further steps.
 
-        With H near the inverse Hessian, that is ½·gᵀHg; it was at most UNDERESTIMATE times too small.
+        With H near the inverse Hessian, that is ½·gᵀHg. In warm starts on 500 sentences of CoNLL-2000, single predictions
+        were up to eight times too small, two in a row up to five times.
         """
         chosen = state.warmed and state.first_row == 0
         rules = self.stopping.rules if isinstance(self.stopping, AnyOf) else (self.stopping,)

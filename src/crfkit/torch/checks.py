@@ -30,14 +30,14 @@ def check_emissions(emissions: Tensor, n_tags: int, device: torch.device, batch_
         )
 
 
-def check_shape(name: str, given: Any, shape: tuple[int, ...], device: torch.device) -> None:
-    """Raise DataError if a tensor that goes with the emissions does not."""
+def check_shape(name: str, given: Any, shape: tuple[int, ...], device: torch.device, scores: str = "emissions") -> None:
+    """Raise DataError if a tensor that goes with the network's scores does not."""
     if not isinstance(given, Tensor):
         raise DataError(f"{name} is a {type(given).__name__}; expected a tensor {shape}")
     if tuple(given.shape) != shape:
-        raise DataError(f"{name} has the shape {tuple(given.shape)}; expected {shape}, as the emissions have it")
+        raise DataError(f"{name} has the shape {tuple(given.shape)}; expected {shape}, as the {scores} have it")
     if given.device != device:
-        raise DataError(f"{name} is on {given.device}, the emissions on {device}; move one of them with .to(device)")
+        raise DataError(f"{name} is on {given.device}, the {scores} on {device}; move one of them with .to(device)")
 
 
 @torch.library.custom_op("crfkit::chain_lengths", mutates_args=())

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from crfkit.errors import DataError
-from crfkit.torch.checks import UNKNOWN
+from crfkit.torch.checks import UNKNOWN, check_shape
 
 
 def check_unary(unary: Any, n_labels: int, device: torch.device, channels_last: bool) -> None:
@@ -32,12 +32,7 @@ def check_unary(unary: Any, n_labels: int, device: torch.device, channels_last: 
 
 def check_goes_with(name: str, given: Any, shape: tuple[int, ...], device: torch.device) -> None:
     """Raise DataError if a tensor that goes with the unary scores does not."""
-    if not isinstance(given, Tensor):
-        raise DataError(f"{name} is a {type(given).__name__}; expected a tensor {shape}")
-    if tuple(given.shape) != shape:
-        raise DataError(f"{name} has the shape {tuple(given.shape)}; expected {shape}, as the unary scores have it")
-    if given.device != device:
-        raise DataError(f"{name} is on {given.device}, the unary scores on {device}; move one of them with .to(device)")
+    check_shape(name, given, shape, device, "unary scores")
 
 
 def check_image(image: Any, unary_shape: tuple[int, ...], device: torch.device, channels_last: bool) -> None:
