@@ -141,8 +141,8 @@ class Auto(IterativeSolver):
     def _gains_little(self, state: AutoState, inner: Any) -> bool:
         """Return whether L-BFGS from a chosen start predicts less than the rule's decrease from all further steps.
 
-        With H near the inverse Hessian, that is ½·gᵀHg. In warm starts on 500 sentences of CoNLL-2000, single predictions
-        were up to eight times too small, two in a row up to five times.
+        With H near the inverse Hessian, that is ½·gᵀHg. In warm starts on 500 sentences of CoNLL-2000, single
+        predictions were up to eight times too small, two in a row up to five times.
         """
         chosen = state.warmed and state.first_row == 0
         rules = self.stopping.rules if isinstance(self.stopping, AnyOf) else (self.stopping,)
